@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::args::SnapshotArgs;
 use super::exit::{Exit, Failure};
 use super::files::Readers;
-use super::input::cluster::{ClusterClient, listed};
+use super::input::cluster::ClusterClient;
 use super::input::listing::{CLAIM_USE, SNAPSHOT_KIND};
 use super::output::deliver;
 use super::render::{self, API_VERSION};
@@ -24,9 +24,9 @@ const PODS_A_PAGE: usize = 500;
 /// Runs the command.
 pub fn run(arguments: &SnapshotArgs) -> Result<Exit, Failure> {
     let taken = Timestamp::now();
-    let (cluster, lists) = listed(&arguments.cluster)?;
+    let cluster = ClusterClient::connect(&arguments.cluster)?;
     let mut items = Vec::new();
-    for list in &lists {
+    for list in &cluster.lists()? {
         items.extend(whole(list)?);
     }
     items.extend(labelled(&cluster, "/api/v1/namespaces", "Namespace")?);

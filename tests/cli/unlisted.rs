@@ -74,6 +74,22 @@ fn an_object_that_a_dump_cannot_show_is_not_taken_for_a_new_one() {
 }
 
 #[test]
+fn a_pod_that_cannot_be_read_hides_no_other_object() {
+    let folder = Folder::new();
+    let odd = "PodList\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {namespace: db, name: odd},\n   \
+        spec: {volumes: [{name: a, persistentVolumeClaim: {claimName: true}}]}}\n";
+    folder.write("whole.yaml", LIVE);
+    folder.write("odd.yaml", LIVE.replace("PodList\nitems: []\n", odd));
+    let scanned = ["whole.yaml", "odd.yaml"]
+        .map(|file| results(&report(&folder.run(&["scan", "-f", file, "-o", "json"]))));
+    assert_eq!(scanned[0], scanned[1]);
+    let deletion = ["check", "--delete", "pvc/db/data", "--live", "odd.yaml", "-o", "json"];
+    let found = results(&report(&folder.run(&deletion)));
+    let found = &found["PersistentVolumeClaim/db/data"];
+    assert!(found.iter().any(|result| result == "unverified"), "whether it is used: {found:?}");
+}
+
+#[test]
 fn a_plan_without_volumes_calls_no_claim_lost() {
     let folder = Folder::new();
     let (_, claim) = LIVE.split_once("- apiVersion: v1\n  kind: PersistentVolumeClaim").unwrap();

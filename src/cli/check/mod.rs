@@ -8,13 +8,17 @@ mod run;
 mod stateful_set;
 mod unverified;
 
+use std::time::Duration;
+
 use self::run::Run;
 use super::args::CheckArgs;
 use super::baseline::Baseline;
 use super::exit::{Exit, Failure};
+use super::input::dump::StorageState;
+use super::input::dump::batch::ReadPurpose;
 use super::input::manifests::{self, Depth, Sources};
 use super::input::object_id::ObjectId;
-use super::judge::live;
+use super::judge::{KnownObjects, ObjectSource};
 use super::output::Colour;
 use super::report::{self, ResultCounts};
 
@@ -31,9 +35,8 @@ pub fn run(arguments: &CheckArgs) -> Result<Exit, Failure> {
     let head = manifests::read(sources(&arguments.filename))?;
     let base = manifests::read(sources(&arguments.old))?;
     let deletions = deletions(arguments)?;
-    let (known, source) = live::read(&arguments.live, &arguments.cluster, arguments.max_age)?;
+    let known = stored_objects(arguments)?;
     let mut run = Run::new(arguments, configuration, known, &head, base)?;
-    run.source = source;
     run.judge_all(&head, &deletions)?;
     let now = run.now;
     let mut report = run.report(head.others);
@@ -62,6 +65,38 @@ fn reject_contradictions(arguments: &CheckArgs) -> Result<(), Failure> {
         ));
     }
     report::reject_collisions(&arguments.report.output)
+}
+
+/// The objects that are stored, from what `--live` names.
+fn stored_objects(arguments: &CheckArgs) -> Result<KnownObjects, Failure> {
+    let CheckArgs { live, max_age, cluster, .. } = arguments;
+    let is_cluster = live.iter().any(|path| path.as_os_str() == "cluster");
+    let paths = match live.as_slice() {
+        [] => return Ok(KnownObjects::new(ObjectSource::Input)),
+        [_, _, ..] if is_cluster => {
+            return Err(Failure::usage(
+                "--live takes files or the cluster, not both; leave one out",
+            ));
+        }
+        paths => {
+            if is_cluster {
+                &[]
+            } else {
+                paths
+            }
+        }
+    };
+    let state = StorageState::read(paths, cluster, ReadPurpose::Changes)?;
+    if state.age > *max_age {
+        let hours = |time: &Duration| time.as_secs() / 3600;
+        return Err(Failure::usage(format!(
+            "{}: is {} hours old and --max-age is {} hours; make a new dump or raise --max-age",
+            state.source,
+            hours(&state.age),
+            hours(max_age)
+        )));
+    }
+    KnownObjects::of(state)
 }
 
 fn deletions(arguments: &CheckArgs) -> Result<Vec<ObjectId>, Failure> {

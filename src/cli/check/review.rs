@@ -64,8 +64,8 @@ impl Run<'_> {
         let about = FindingSubject { key: &key, operation, origin: Some(origin) };
         self.take_edits(&judged, about);
         let mut found = of_verdict(&judged, &self.known, about);
-        found.extend(unverified::of_gaps(&self.known, self.live_name(), about));
-        self.add(about, found);
+        found.extend(unverified::of_gaps(&self.known, about));
+        self.collected.add(about, found);
         Ok(())
     }
 }

@@ -10,19 +10,14 @@ use crate::api::review::ReviewError;
 use crate::api::server::claim::default_class;
 use crate::cli::args::CheckArgs;
 use crate::cli::exit::Failure;
-use crate::cli::input::listing::lacks;
 use crate::cli::input::manifests::stateful_set::maker;
 use crate::cli::input::manifests::{Author, Input, Manifest};
 use crate::cli::input::object_id::{ObjectId, ObjectKind};
 use crate::cli::judge::failure::{unreadable, unreviewable};
-use crate::cli::judge::findings::{FindingSubject, Origin, of_api, of_verdict};
-use crate::cli::judge::live::Source;
+use crate::cli::judge::findings::{CollectedFindings, FindingSubject, Origin, of_api, of_verdict};
 use crate::cli::judge::proposed::{created, replaced, stored, updated};
 use crate::cli::judge::{JudgeContext, JudgedChange, KnownObjects, ProposedChange, judge_proposal};
-use crate::cli::render::API_VERSION;
-use crate::cli::report::{
-    EditEntry, Finding, FindingResult, JudgedObject, LiveSource, Report, ResultCounts,
-};
+use crate::cli::report::{EditEntry, Finding, FindingResult, Report};
 use crate::config::Configuration;
 use crate::rules::{Part, User};
 
@@ -32,12 +27,7 @@ pub(super) struct Run<'a> {
     configuration: Configuration,
     pub(super) known: KnownObjects,
     base: BTreeMap<ObjectId, Manifest>,
-    findings: Vec<Finding>,
-    edits: Vec<EditEntry>,
-    summary: ResultCounts,
-    objects: Vec<JudgedObject>,
-    /// Where stored objects came from.
-    pub(super) source: Option<Source>,
+    pub(super) collected: CollectedFindings,
     pub(super) now: Timestamp,
 }
 
@@ -65,11 +55,7 @@ impl<'a> Run<'a> {
             configuration,
             known,
             base,
-            findings: Vec::new(),
-            edits: Vec::new(),
-            summary: ResultCounts::default(),
-            objects: Vec::new(),
-            source: None,
+            collected: CollectedFindings::default(),
             now: Timestamp::now(),
         })
     }
@@ -135,7 +121,7 @@ impl<'a> Run<'a> {
             let about = FindingSubject { key, operation: "UPDATE", origin: Some(origin(manifest)) };
             let found = stateful_set::retention(member, old, self.terms(), about);
             if let Some(found) = found {
-                self.add(about, vec![found]);
+                self.collected.add(about, vec![found]);
             }
             return Ok(());
         }
@@ -179,7 +165,7 @@ impl<'a> Run<'a> {
                     "{key} does not exist; the API server answers 404; correct the name or remove \
                      it"
                 );
-                self.add(about, vec![about.finding(FindingResult::Api, None, message)]);
+                self.collected.add(about, vec![about.finding(FindingResult::Api, None, message)]);
                 return Ok(());
             }
         };
@@ -212,7 +198,7 @@ impl<'a> Run<'a> {
             Ok(judged) => judged,
             // An object that cannot be read is never stored.
             Err(_) if found.iter().any(|one| one.result == FindingResult::Api) => {
-                self.add(about, found);
+                self.collected.add(about, found);
                 return Ok(());
             }
             Err(error) => return Err(invalid(error)),
@@ -227,13 +213,13 @@ impl<'a> Run<'a> {
             found.iter().any(is_denial)
         };
         if !is_denied(&found) {
-            found.extend(unverified::of_gaps(&self.known, self.live_name(), about));
+            found.extend(unverified::of_gaps(&self.known, about));
         }
         let ignorance = unverified::of_ignorance(proposal, &found, self.terms(), about);
         found.extend(ignorance.map_err(invalid)?);
         self.take_edits(&judged, about);
         let is_stopped = is_denied(&found);
-        self.add(about, found);
+        self.collected.add(about, found);
         if is_stopped {
             return Ok(());
         }
@@ -255,53 +241,12 @@ impl<'a> Run<'a> {
                 None => format!("{}:{}", origin.file, origin.node.at),
             }),
         });
-        self.edits.extend(entries);
+        self.collected.edits.extend(entries);
     }
 
-    /// Counts one object and stores its findings.
-    pub(super) fn add(&mut self, about: FindingSubject<'_>, found: Vec<Finding>) {
-        let gravest = found.iter().map(|finding| finding.result).max();
-        self.summary.count(gravest.unwrap_or(FindingResult::Clean));
-        let first = self.findings.len();
-        self.objects.push(JudgedObject {
-            object: about.key.into(),
-            operation: about.operation,
-            file: about.origin.map(|origin| origin.source.unwrap_or(origin.file).to_owned()),
-            findings: first..first + found.len(),
-        });
-        self.findings.extend(found);
-    }
-
-    /// The name of the stored objects in messages.
-    pub(super) fn live_name(&self) -> &str {
-        self.source.as_ref().map_or("the input", |source| &source.name)
-    }
-
-    /// Notes on stored objects that a rule needed and that were not read.
-    fn notes(&self) -> Vec<String> {
-        let wanted = self.known.wanted();
-        let source = self.source.as_ref().filter(|_| !wanted.is_empty());
-        let note = source.map(|source| {
-            let lacks = lacks(&source.name, &self.known.listed, &wanted);
-            format!("findings that depend on objects which were not read are unverified: {lacks}")
-        });
-        note.into_iter().collect()
-    }
-
+    /// The report on all that was judged; of `others` objects there was nothing to judge.
     pub(super) fn report(self, others: usize) -> Report {
-        Report {
-            api_version: API_VERSION,
-            kind: "Report",
-            notes: self.notes(),
-            live: self
-                .source
-                .map(|source| LiveSource { source: source.name, age: source.age.as_secs() }),
-            findings: self.findings,
-            edits: self.edits,
-            summary: self.summary,
-            objects: self.objects,
-            others,
-        }
+        self.collected.report(&self.known, others)
     }
 }
 

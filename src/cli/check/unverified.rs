@@ -13,13 +13,9 @@ use crate::cli::report::{Finding, FindingResult};
 use crate::rules::Effect;
 
 /// A finding if objects that a rule needs were not all read: the object itself, or others of a kind.
-pub(super) fn of_gaps(
-    known: &KnownObjects,
-    source: &str,
-    about: FindingSubject<'_>,
-) -> Option<Finding> {
-    let key = about.key;
-    let here = Some(ArcStr::from(key.namespace.as_str()));
+pub(super) fn of_gaps(known: &KnownObjects, about: FindingSubject<'_>) -> Option<Finding> {
+    let (key, live) = (about.key, known.live.as_ref()?);
+    let [here, named] = [&key.namespace, &key.name].map(|text| ArcStr::from(text.as_str()));
     let needed = match (key.kind, about.operation) {
         // Others on its storage, and claims that name it.
         (ObjectKind::Volume, "CREATE") => {
@@ -27,13 +23,11 @@ pub(super) fn of_gaps(
         }
         // Volumes that are reserved for it, and the default class.
         (ObjectKind::Claim, "CREATE") => vec![
-            (Collection::Claims, here),
+            (Collection::Claims, Some(&here)),
             (Collection::Volumes, None),
             (Collection::Classes, None),
         ],
-        (ObjectKind::Namespace, "DELETE") => {
-            vec![(Collection::Claims, Some(key.name.as_str().into()))]
-        }
+        (ObjectKind::Namespace, "DELETE") => vec![(Collection::Claims, Some(&named))],
         (
             ObjectKind::Volume
             | ObjectKind::Claim
@@ -44,15 +38,12 @@ pub(super) fn of_gaps(
             _,
         ) => Vec::new(),
     };
-    if known.is_input_alone() {
-        return None;
-    }
     let lacking = known.lacking(&needed);
     if lacking.is_empty() {
         return None;
     }
     let fact = format!("whether {key} conflicts with stored objects is not known");
-    let message = format!("{fact}: {}", lacks(source, &known.listed, &lacking));
+    let message = format!("{fact}: {}", lacks(&live.source, &known.listed, &lacking));
     Some(about.finding(FindingResult::Unverified, None, message))
 }
 

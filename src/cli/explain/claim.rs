@@ -2,15 +2,16 @@
 
 use super::command::fix;
 use super::nearness::{self, MismatchedPair};
+use super::related::{PartialList, event_object};
 use super::repair::{ClaimRepair, helps, repair, unnamed};
 use super::report::{
     AwaitedProvisioner, ExplainedObject, Explanation, Fix, Harm, NodeVolumes, ReportedEvent,
 };
-use super::world::{ExplainedCluster, PartialList};
 use crate::api::event::Event;
+use crate::api::node;
 use crate::binding::{ClaimOutcome, Collection, FitCheck, ObjectKey, View, fit};
 use crate::cli::exit::Failure;
-use crate::cli::input::dump::PodCoverage;
+use crate::cli::input::dump::{PodCoverage, StorageState};
 use crate::cli::preview::outcome::Planner;
 use crate::cli::preview::planned::ClaimFate;
 use crate::cli::preview::settled::SettledCluster;
@@ -27,9 +28,10 @@ const REPAIRS_TRIED: usize = 8;
 const OPTIONS_MAX: usize = 3;
 
 /// Explains the claim of this name.
-pub(super) fn explain(world: &ExplainedCluster, key: &ClaimKey) -> Result<Explanation, Failure> {
-    let SettledCluster { after, settlement, pods, .. } = &world.settled;
-    if let Some((_, reason)) = world.settled.denied.claims.get(key) {
+pub(super) fn explain(cluster: &SettledCluster, key: &ClaimKey) -> Result<Explanation, Failure> {
+    let SettledCluster { state, settlement, .. } = cluster;
+    let StorageState { view: after, pods, .. } = state;
+    if let Some((_, reason)) = cluster.denied.claims.get(key) {
         return Ok(Explanation::denied(
             ExplainedObject::claim(key),
             &format!("PVC \"{key}\""),
@@ -38,7 +40,7 @@ pub(super) fn explain(world: &ExplainedCluster, key: &ClaimKey) -> Result<Explan
     }
     let (Some(claim), Some(outcome)) = (after.claim(key), settlement.claim(key)) else {
         let names = after.claims().map(|claim| claim.key.to_string());
-        return Err(world.missing("PVC", &key.to_string(), names));
+        return Err(cluster.missing("PVC", &key.to_string(), names));
     };
     let planned = Planner::new(after, settlement, pods).claim(claim, outcome);
     let fate = planned.outcome;
@@ -55,23 +57,23 @@ pub(super) fn explain(world: &ExplainedCluster, key: &ClaimKey) -> Result<Explan
     explanation.is_delayed = PodCoverage::matters_for(outcome);
     let unseen = pods.note().filter(|_| explanation.is_delayed);
     explanation.notes.extend(unseen.map(str::to_owned));
-    explanation.notes.extend(world.notes_on(&ObjectKey::Claim(key.clone())));
+    explanation.notes.extend(cluster.notes_on(&ObjectKey::Claim(key.clone())));
     let misses = misses(after, claim, outcome);
     explanation.candidates = misses.iter().map(MismatchedPair::of_volume).collect();
     match delay(after, claim, outcome) {
-        Some(Provisioner::Static) => reach(&mut explanation, world, claim),
+        Some(Provisioner::Static) => reach(&mut explanation, cluster, claim),
         Some(Provisioner::Named(name)) => explanation.notes.push(format!(
             "provisioner \"{name}\" creates a PV on the pod's node, if none matches"
         )),
         None => {}
     }
     if let ClaimOutcome::WaitsForProvisioner(name) = outcome {
-        explanation.provisioner = Some(awaited(&mut explanation.notes, world, key, name));
+        explanation.provisioner = Some(awaited(&mut explanation.notes, cluster, key, name));
     }
-    explanation.notes.extend(changed_class(world, claim));
-    trouble(&mut explanation, world, claim);
+    explanation.notes.extend(changed_class(cluster, claim));
+    trouble(&mut explanation, cluster, claim);
     if fate.is_stuck() && fate != ClaimFate::Unknown {
-        let mut fixes = find_fixes(world, claim, outcome, &misses).into_iter();
+        let mut fixes = find_fixes(cluster, claim, outcome, &misses).into_iter();
         explanation.fix = fixes.next();
         explanation.alternatives = fixes.collect();
         explanation.notes.extend(advice(claim, outcome, explanation.fix.as_ref()));
@@ -80,13 +82,13 @@ pub(super) fn explain(world: &ExplainedCluster, key: &ClaimKey) -> Result<Explan
 }
 
 /// Adds problems of a claim other than its volume; each needs a fix.
-fn trouble(explanation: &mut Explanation, world: &ExplainedCluster, claim: &Claim) {
+fn trouble(explanation: &mut Explanation, cluster: &SettledCluster, claim: &Claim) {
     let failed = explanation.provisioner.as_ref().and_then(|awaited| {
         let event = awaited.last_event.as_ref()?;
         let is_failure = event.reason == "ProvisioningFailed";
         is_failure.then(|| format!("its provisioner failed: {}", event.message))
     });
-    let troubles = [terminating(world, claim), growing(claim), gone_node(world, claim), failed];
+    let troubles = [terminating(cluster, claim), growing(claim), gone_node(cluster, claim), failed];
     for text in troubles.into_iter().flatten() {
         explanation.stuck = true;
         explanation.summary.push_str("; ");
@@ -95,23 +97,23 @@ fn trouble(explanation: &mut Explanation, world: &ExplainedCluster, claim: &Clai
 }
 
 /// A difference between the annotations of a claim and its StorageClass, if all classes are known.
-fn changed_class(world: &ExplainedCluster, claim: &Claim) -> Option<String> {
+fn changed_class(cluster: &SettledCluster, claim: &Claim) -> Option<String> {
     let name = claim.class().wanted().name()?.clone();
-    let class = world.settled.after.class(&name).map(|class| &**class);
-    let is_known = class.is_some() || world.settled.listed.has(Collection::Classes);
+    let class = cluster.state.view.class(&name).map(|class| &**class);
+    let is_known = class.is_some() || cluster.state.listed.has(Collection::Classes);
     is_known.then(|| changed_since(claim, class)).flatten()
 }
 
 /// What a claim with a deletion timestamp waits for.
 ///
 /// Kubernetes: `pvc_protection_controller.go`: as long as a pod uses it.
-fn terminating(world: &ExplainedCluster, claim: &Claim) -> Option<String> {
+fn terminating(cluster: &SettledCluster, claim: &Claim) -> Option<String> {
     if claim.deletion != Deletion::Terminating {
         return None;
     }
     let held: Vec<&str> = claim.finalizers.iter().collect();
     let by = if held.is_empty() { "a finalizer".to_owned() } else { held.join(", ") };
-    let PartialList { found: users, note } = world.users(&claim.key);
+    let PartialList { found: users, note } = cluster.users(&claim.key);
     let users: Vec<String> = users.iter().map(|pod| format!("\"{}\"", pod.key)).collect();
     let pods = match (users.as_slice(), note) {
         ([], None) => "no pod uses it".to_owned(),
@@ -132,9 +134,9 @@ fn growing(claim: &Claim) -> Option<String> {
 }
 
 /// A node that a scheduler chose for the claim's volume, and that is gone: no provisioner can make one there.
-fn gone_node(world: &ExplainedCluster, claim: &Claim) -> Option<String> {
+fn gone_node(cluster: &SettledCluster, claim: &Claim) -> Option<String> {
     let node = claim.annotations.get(SELECTED_NODE).filter(|_| claim.volume.is_none())?;
-    let PartialList { found: nodes, note } = world.nodes();
+    let PartialList { found: nodes, note } = cluster.nodes(node::node);
     let is_gone = note.is_none() && nodes.iter().all(|one| *one.name != *node);
     is_gone.then(|| {
         format!(
@@ -211,11 +213,11 @@ fn delay<'a>(view: &'a View, claim: &Claim, outcome: &ClaimOutcome) -> Option<&'
 }
 
 /// The volumes that match on each node.
-fn reach(explanation: &mut Explanation, world: &ExplainedCluster, claim: &Claim) {
-    let nodes = world.nodes();
+fn reach(explanation: &mut Explanation, cluster: &SettledCluster, claim: &Claim) {
+    let nodes = cluster.nodes(node::node);
     explanation.notes.extend(nodes.note);
     explanation.nodes =
-        nodes.found.iter().map(|node| on_node(&world.settled.after, claim, node)).collect();
+        nodes.found.iter().map(|node| on_node(&cluster.state.view, claim, node)).collect();
 }
 
 fn on_node(view: &View, claim: &Claim, node: &Node) -> NodeVolumes {
@@ -230,11 +232,11 @@ fn on_node(view: &View, claim: &Claim, node: &Node) -> NodeVolumes {
 /// The provisioner and what it wrote last.
 fn awaited(
     notes: &mut Vec<String>,
-    world: &ExplainedCluster,
+    cluster: &SettledCluster,
     key: &ClaimKey,
     name: &str,
 ) -> AwaitedProvisioner {
-    let events = world.events(key);
+    let events = cluster.events(event_object(key));
     notes.extend(events.note);
     let own = events.found.into_iter().filter(|event| is_in_name_of(event, name));
     AwaitedProvisioner { name: name.to_owned(), last_event: last(own) }
@@ -264,7 +266,7 @@ fn one_line(text: &str) -> String {
 /// Repairs after which the binder binds the claim, the least harmful first (see [`Harm`]). Only one if it changes no
 /// claim, or if it is the last resort.
 fn find_fixes(
-    world: &ExplainedCluster,
+    cluster: &SettledCluster,
     claim: &Claim,
     outcome: &ClaimOutcome,
     misses: &[MismatchedPair<'_>],
@@ -275,7 +277,7 @@ fn find_fixes(
     let is_former = |miss: &&MismatchedPair<'_>| is_former(miss.volume, claim);
     let former = misses.iter().filter(is_former);
     let others = misses.iter().filter(|miss| !is_former(miss));
-    let of_volumes = former.chain(others).filter_map(|miss| repair(miss, world));
+    let of_volumes = former.chain(others).filter_map(|miss| repair(miss, cluster));
     let mut repairs: Vec<ClaimRepair> = of_volumes.take(REPAIRS_TRIED).collect();
     if claim.volume.is_some() {
         repairs.push(unnamed());
@@ -286,7 +288,7 @@ fn find_fixes(
     }
     repairs.sort_by_key(|repair| repair.harm(claim));
     let mut fixes: Vec<Fix> = Vec::new();
-    for repair in repairs.iter().filter(|repair| helps(repair, world, claim)) {
+    for repair in repairs.iter().filter(|repair| helps(repair, cluster, claim)) {
         // Data of another namespace is offered only if there is no other fix.
         let is_last_resort = repair.harm(claim) == Harm::OtherNamespace;
         if fixes.len() == OPTIONS_MAX || (is_last_resort && !fixes.is_empty()) {

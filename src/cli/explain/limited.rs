@@ -4,9 +4,9 @@
 
 use super::claim::{is_in_name_of, last};
 use super::pod;
+use super::related::{self, PartialList, event_object, found};
 use super::report::{AwaitedProvisioner, ExplainedObject, Explanation, ReportedEvent};
 use super::target::ExplainTarget;
-use super::world::{self, PartialList, found};
 use crate::api::claim::claim;
 use crate::api::event::Event;
 use crate::cli::exit::Failure;
@@ -27,7 +27,7 @@ pub(super) fn explain(
     match target {
         ExplainTarget::Claim(key) => of_claim(cluster, key),
         ExplainTarget::Pod(key) => {
-            let (pod, _) = world::pod(cluster, key)?;
+            let (pod, _) = related::pod(cluster, key)?;
             let claims: Result<Vec<Explanation>, Failure> =
                 pod.claims.iter().map(|claim| of_claim(cluster, claim)).collect();
             let mut explanation = pod::of_claims(&pod, claims?);
@@ -47,7 +47,7 @@ fn of_claim(cluster: &ClusterClient, key: &ClaimKey) -> Result<Explanation, Fail
     let text = found(cluster.get(&path), "PVC", key)?;
     let claim = claim(&text, namespace)
         .map_err(|error| Failure::usage(format!("PVC \"{key}\" cannot be read: {error}")))?;
-    let PartialList { found: events, note } = world::events(cluster, key);
+    let PartialList { found: events, note } = related::events(cluster, event_object(key));
     let mut explanation = of_events(&claim, &events);
     explanation.notes.extend(note);
     Ok(explanation)

@@ -10,6 +10,7 @@ mod limited;
 mod nearness;
 mod placement;
 mod pod;
+mod related;
 mod render;
 mod repair;
 mod report;
@@ -17,14 +18,18 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod volume;
-mod world;
 
+pub use self::related::events_path;
+use self::report::Explanation;
 use self::target::ExplainTarget;
-pub use self::world::events_path;
-use self::world::{AccountAccess, ExplainedCluster};
 use super::args::ExplainArgs;
 use super::exit::{Exit, Failure};
+use super::input::cluster::{ClusterClient, ReadError};
+use super::input::dump::StorageState;
+use super::input::dump::batch::ReadPurpose;
+use super::input::dump::item::DEFAULT_NAMESPACE;
 use super::output::Colour;
+use super::preview::settled::SettledCluster;
 use super::render::{Render, write};
 use crate::model::ClaimKey;
 
@@ -32,20 +37,41 @@ use crate::model::ClaimKey;
 pub fn run(arguments: &ExplainArgs) -> Result<Exit, Failure> {
     // An error in the name is reported before anything is read.
     ExplainTarget::parse(&arguments.object, "")?;
-    let (sight, namespace) = AccountAccess::read(arguments)?;
-    let target = ExplainTarget::parse(&arguments.object, &namespace)?;
-    let explanation = match (&sight, &target) {
-        (AccountAccess::Limited(cluster), target) => limited::explain(cluster, target)?,
-        (AccountAccess::Whole(world), ExplainTarget::Claim(key)) => claim::explain(world, key)?,
-        (AccountAccess::Whole(world), ExplainTarget::Volume(name)) => volume::explain(world, name)?,
-        (AccountAccess::Whole(world), ExplainTarget::Pod(key)) => pod::explain(world, key)?,
-    };
+    let explanation = explanation(arguments)?;
     write(&explanation, &arguments.output, Colour::Off)?;
     Ok(if explanation.stuck { Exit::Denied } else { Exit::Clean })
 }
 
+/// The explanation from the dumps that are named, else from the cluster.
+fn explanation(arguments: &ExplainArgs) -> Result<Explanation, Failure> {
+    let target = |default: &str| {
+        let namespace = arguments.namespace.as_deref().unwrap_or(default);
+        ExplainTarget::parse(&arguments.object, namespace)
+    };
+    let purpose = ReadPurpose::Explanation;
+    if !arguments.filename.is_empty() {
+        let target = target(DEFAULT_NAMESPACE)?;
+        return explain(&SettledCluster::of_files(&arguments.filename, purpose)?, &target);
+    }
+    let cluster = ClusterClient::connect(&arguments.cluster)?;
+    let target = target(cluster.namespace())?;
+    match cluster.lists() {
+        Ok(lists) => explain(&SettledCluster::of_cluster(cluster, &lists, purpose)?, &target),
+        Err(ReadError::Forbidden(_)) => limited::explain(&cluster, &target),
+        Err(error @ (ReadError::NotFound(_) | ReadError::Failed(_))) => Err(error.into()),
+    }
+}
+
+fn explain(cluster: &SettledCluster, target: &ExplainTarget) -> Result<Explanation, Failure> {
+    match target {
+        ExplainTarget::Claim(key) => claim::explain(cluster, key),
+        ExplainTarget::Volume(name) => volume::explain(cluster, name),
+        ExplainTarget::Pod(key) => pod::explain(cluster, key),
+    }
+}
+
 /// Explains a claim from the lists of a cluster, as text.
 pub fn claim_of_lists(lists: &[String], key: &ClaimKey) -> Result<String, Failure> {
-    let world = ExplainedCluster::of_lists(lists, "the cluster")?;
-    Ok(claim::explain(&world, key)?.text(Colour::Off))
+    let state = StorageState::of_lists(lists, "the cluster", ReadPurpose::Explanation)?;
+    Ok(claim::explain(&SettledCluster::of_state(state), key)?.text(Colour::Off))
 }

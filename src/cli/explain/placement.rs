@@ -5,16 +5,18 @@
 
 use std::collections::BTreeSet;
 
+use super::related::PartialList;
 use super::report::{ExcludedNode, Explanation, ReportedEvent};
-use super::world::{ExplainedCluster, PartialList};
-use crate::model::{AccessMode, ClaimKey, Constraints, Host, NodeAffinity, Pod, Volume};
+use crate::api::scheduling::host;
+use crate::cli::preview::settled::SettledCluster;
+use crate::model::{AccessMode, ClaimKey, Constraints, Host, NodeAffinity, Pod, PodKey, Volume};
 
 /// The source of the scheduler's events.
 const SCHEDULER: &str = "default-scheduler";
 
 /// A pod and the explanations of its claims.
 pub(super) struct Placement<'a> {
-    pub(super) world: &'a ExplainedCluster,
+    pub(super) cluster: &'a SettledCluster,
     pub(super) pod: &'a Pod,
     pub(super) constraints: &'a Constraints,
     pub(super) claims: &'a [Explanation],
@@ -36,7 +38,7 @@ pub(super) struct PlacementVerdict {
 impl Placement<'_> {
     /// Looks at every node, or at the one that the pod has.
     pub(super) fn judge(&self) -> PlacementVerdict {
-        let PartialList { found: hosts, note } = self.world.hosts();
+        let PartialList { found: hosts, note } = self.cluster.nodes(host);
         let is_whole = note.is_none();
         match &self.pod.node {
             Some(name) => self.on_its_node(name, &hosts, is_whole, note),
@@ -73,7 +75,9 @@ impl Placement<'_> {
     }
 
     fn on_any(&self, hosts: &[Host], is_whole: bool, note: Option<String>) -> PlacementVerdict {
-        let PartialList { found: events, note: no_events } = self.world.pod_events(&self.pod.key);
+        let PodKey { namespace, name } = &self.pod.key;
+        let PartialList { found: events, note: no_events } =
+            self.cluster.events(("Pod", namespace, name));
         let of_scheduler = events.into_iter().filter(|event| event.component == SCHEDULER);
         let event = super::claim::last(of_scheduler);
         let (mut excluded, mut usable) = (Vec::new(), BTreeSet::new());
@@ -126,8 +130,8 @@ impl Placement<'_> {
     /// The pod's claims that have a volume.
     fn bound(&self) -> impl Iterator<Item = (&ClaimKey, &Volume)> {
         self.pod.claims.iter().filter_map(|key| {
-            let claim = self.world.settled.after.claim(key)?;
-            let volume = self.world.settled.after.volume(claim.volume.as_ref()?)?;
+            let claim = self.cluster.state.view.claim(key)?;
+            let volume = self.cluster.state.view.volume(claim.volume.as_ref()?)?;
             Some((key, volume.as_ref()))
         })
     }
@@ -138,7 +142,7 @@ impl Placement<'_> {
         if shared.into_iter().any(|mode| volume.access_modes.has(mode)) {
             return None;
         }
-        let PartialList { found: users, .. } = self.world.users(key);
+        let PartialList { found: users, .. } = self.cluster.users(key);
         let holder = users.into_iter().find(|user| {
             user.key != self.pod.key && user.node.as_deref().is_some_and(|other| other != node)
         })?;

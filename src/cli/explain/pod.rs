@@ -5,27 +5,27 @@ use std::collections::BTreeSet;
 use super::claim;
 use super::placement::{Placement, PlacementVerdict};
 use super::report::{ExplainedObject, Explanation, NodeVolumes};
-use super::world::ExplainedCluster;
 use crate::binding::Collection;
 use crate::cli::exit::Failure;
 use crate::cli::preview::planned::ClaimFate;
+use crate::cli::preview::settled::SettledCluster;
 use crate::model::{AccessMode, ClaimKey, Pod, PodKey};
 
 /// Explains the pod of this name.
-pub(super) fn explain(world: &ExplainedCluster, key: &PodKey) -> Result<Explanation, Failure> {
-    let (pod, constraints) = world.pod(key)?;
+pub(super) fn explain(cluster: &SettledCluster, key: &PodKey) -> Result<Explanation, Failure> {
+    let (pod, constraints) = cluster.pod(key)?;
     let mut claims = Vec::new();
     for claim in &pod.claims {
-        let is_denied = world.settled.denied.claims.contains_key(claim);
-        claims.push(if is_denied || world.settled.after.claim(claim).is_some() {
-            claim::explain(world, claim)?
+        let is_denied = cluster.denied.claims.contains_key(claim);
+        claims.push(if is_denied || cluster.state.view.claim(claim).is_some() {
+            claim::explain(cluster, claim)?
         } else {
-            missing(world, claim)
+            missing(cluster, claim)
         });
     }
-    let placement = Placement { world, pod: &pod, constraints: &constraints, claims: &claims };
+    let placement = Placement { cluster, pod: &pod, constraints: &constraints, claims: &claims };
     let verdict = placement.judge();
-    let taken = taken(world, &pod);
+    let taken = taken(cluster, &pod);
     let mut explanation = of_claims(&pod, claims);
     place(&mut explanation, verdict);
     if let (Some(text), false) = (taken, explanation.stuck) {
@@ -61,11 +61,11 @@ fn end(explanation: &mut Explanation, outcome: &str, text: &str) {
 }
 
 /// A claim for a single pod that another pod uses.
-fn taken(world: &ExplainedCluster, pod: &Pod) -> Option<String> {
+fn taken(cluster: &SettledCluster, pod: &Pod) -> Option<String> {
     pod.claims.iter().find_map(|key| {
-        let claim = world.settled.after.claim(key)?;
+        let claim = cluster.state.view.claim(key)?;
         let is_alone = claim.access_modes.has(AccessMode::ReadWriteOncePod);
-        let mut users = world.users(key).found.into_iter().filter(|_| is_alone);
+        let mut users = cluster.users(key).found.into_iter().filter(|_| is_alone);
         let holder = users.find(|user| user.key != pod.key && user.node.is_some())?;
         Some(format!(
             "is Pending because pod \"{}\" uses PVC \"{key}\"; its access mode ReadWriteOncePod \
@@ -127,8 +127,8 @@ fn waiting(claims: &[Explanation]) -> (&'static str, String) {
 }
 
 /// A claim that the pod names and that does not exist.
-fn missing(world: &ExplainedCluster, key: &ClaimKey) -> Explanation {
-    if !world.settled.listed.has_in(Collection::Claims, &key.namespace) {
+fn missing(cluster: &SettledCluster, key: &ClaimKey) -> Explanation {
+    if !cluster.state.listed.has_in(Collection::Claims, &key.namespace) {
         let summary = format!(
             "PVC \"{key}\" cannot be judged: the input does not hold all PersistentVolumeClaims"
         );

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::nearness::MismatchedPair;
 use super::report::Harm;
-use super::world::ExplainedCluster;
 use crate::binding::{ClaimOutcome, Collection, Mismatch, Observed, settle};
+use crate::cli::preview::settled::SettledCluster;
 use crate::model::annotations::{BOUND_BY_CONTROLLER, LEGACY_CLASS};
 use crate::model::{
     AccessModes, Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Quantity, ReclaimPolicy,
@@ -115,14 +115,14 @@ impl ClaimRepair {
 }
 
 /// The changes that remove all mismatches of a pair, if there are any.
-pub(super) fn repair(miss: &MismatchedPair<'_>, world: &ExplainedCluster) -> Option<ClaimRepair> {
+pub(super) fn repair(miss: &MismatchedPair<'_>, cluster: &SettledCluster) -> Option<ClaimRepair> {
     let MismatchedPair { volume, claim, mismatches } = miss;
     let mut wanted = Wanted::default();
     for mismatch in mismatches {
         wanted.note(mismatch)?;
     }
     if wanted.is_held {
-        if !is_left_over(volume, world) {
+        if !is_left_over(volume, cluster) {
             return None;
         }
         // For a reserved volume neither class nor labels are compared.
@@ -232,11 +232,11 @@ fn left_by(holder: Option<&ClaimKey>, claim: &ClaimKey) -> LeftBy {
 }
 
 /// Whether a volume's claim is deleted and its data retained.
-fn is_left_over(volume: &Volume, world: &ExplainedCluster) -> bool {
+fn is_left_over(volume: &Volume, cluster: &SettledCluster) -> bool {
     let Reservation::Held(key, uid) = &volume.reservation else { return false };
-    let is_gone = match world.settled.after.claim(key) {
+    let is_gone = match cluster.state.view.claim(key) {
         Some(holder) => holder.uid.as_ref() != Some(uid),
-        None => world.settled.listed.has_in(Collection::Claims, &key.namespace),
+        None => cluster.state.listed.has_in(Collection::Claims, &key.namespace),
     };
     volume.policy == ReclaimPolicy::Retain && volume.phase == VolumePhase::Released && is_gone
 }
@@ -250,15 +250,15 @@ fn labels(volume: &Volume, claim: &Claim) -> Vec<(String, Option<String>)> {
 }
 
 /// Whether the claim binds, or will without help, after `repair`: decided by the core that binds.
-pub(super) fn helps(repair: &ClaimRepair, world: &ExplainedCluster, claim: &Claim) -> bool {
-    let mut view = world.settled.after.clone();
+pub(super) fn helps(repair: &ClaimRepair, cluster: &SettledCluster, claim: &Claim) -> bool {
+    let mut view = cluster.state.view.clone();
     if let Some((name, change)) = &repair.volume {
         let Some(volume) = view.volume(name) else { return false };
         let volume = changed_volume(volume, change);
         view.apply(Observed::Volume(Arc::new(volume)));
     }
     view.apply(Observed::Claim(Arc::new(changed_claim(claim, &repair.claim))));
-    let settlement = settle(&mut view, std::slice::from_ref(&claim.key), &world.settled.listed);
+    let settlement = settle(&mut view, std::slice::from_ref(&claim.key), &cluster.state.listed);
     match settlement.claim(&claim.key) {
         Some(
             ClaimOutcome::Bound(_)

@@ -2,18 +2,19 @@
 
 use super::nearness::{self, MismatchedPair};
 use super::report::{CandidateMismatches, ExplainedObject, Explanation};
-use super::world::ExplainedCluster;
 use crate::binding::{FitCheck, ObjectKey, ReleasedFor, VolumeOutcome, fit};
 use crate::cli::exit::Failure;
+use crate::cli::input::dump::StorageState;
 use crate::cli::preview::outcome::Planner;
 use crate::cli::preview::planned::VolumeFate;
 use crate::cli::preview::settled::SettledCluster;
 use crate::model::{BindingMode, Claim, ClaimPhase, Reservation, Stage, Volume, VolumeName};
 
 /// Explains the volume of this name.
-pub(super) fn explain(world: &ExplainedCluster, name: &VolumeName) -> Result<Explanation, Failure> {
-    let SettledCluster { after, settlement, pods, .. } = &world.settled;
-    if let Some(reason) = world.settled.denied.volumes.get(name) {
+pub(super) fn explain(cluster: &SettledCluster, name: &VolumeName) -> Result<Explanation, Failure> {
+    let SettledCluster { state, settlement, .. } = cluster;
+    let StorageState { view: after, pods, .. } = state;
+    if let Some(reason) = cluster.denied.volumes.get(name) {
         return Ok(Explanation::denied(
             ExplainedObject::volume(name),
             &format!("PV \"{name}\""),
@@ -22,7 +23,7 @@ pub(super) fn explain(world: &ExplainedCluster, name: &VolumeName) -> Result<Exp
     }
     let (Some(volume), Some(outcome)) = (after.volume(name), settlement.volume(name)) else {
         let names = after.volumes().map(|volume| volume.name.to_string());
-        return Err(world.missing("PV", name.as_str(), names));
+        return Err(cluster.missing("PV", name.as_str(), names));
     };
     let planned = Planner::new(after, settlement, pods).volume(volume, outcome);
     let waiting = after.claims().map(AsRef::as_ref).filter(|claim| is_waiting(claim));
@@ -68,7 +69,7 @@ pub(super) fn explain(world: &ExplainedCluster, name: &VolumeName) -> Result<Exp
     let mut explanation =
         Explanation::of(ExplainedObject::volume(name), planned.outcome.as_str(), stuck, summary);
     explanation.partner = planned.claim;
-    explanation.notes.extend(world.notes_on(&ObjectKey::Volume(name.clone())));
+    explanation.notes.extend(cluster.notes_on(&ObjectKey::Volume(name.clone())));
     let fitting = fitting.into_iter();
     explanation.candidates = fitting
         .map(CandidateMismatches::fitting)

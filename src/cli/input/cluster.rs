@@ -74,26 +74,11 @@ impl ClusterClient {
         ResourceKind::STORAGE.iter().map(|watched| self.get(watched.path())).collect()
     }
 
-    /// Its Pending pods, in all namespaces, as the JSON text of a list.
-    pub(in crate::cli) fn waiting_pods(&self) -> Result<String, ReadError> {
-        let (path, selection) = (ResourceKind::Pods.path(), ResourceKind::Pods.selection());
-        self.get(&format!("{path}?{}", selection.trim_start_matches('&')))
-    }
-
     /// Makes `reads` and puts the answers into `live`.
     pub fn read(&self, reads: &[Read], live: &mut LiveReads) {
         let reader = LiveReader::new(self.client.clone());
         self.runtime.block_on(reader.read(reads, self.timeout, live));
     }
-}
-
-/// A cluster and what it lists of volumes, claims and classes, as JSON texts.
-pub(in crate::cli) fn listed(
-    arguments: &ClusterArgs,
-) -> Result<(ClusterClient, Vec<String>), Failure> {
-    let cluster = ClusterClient::connect(arguments)?;
-    let lists = cluster.lists()?;
-    Ok((cluster, lists))
 }
 
 /// Why a read from a cluster failed.

@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 
 use arcstr::ArcStr;
 
+use super::object_id::ObjectKind;
 use crate::binding::{Collection, ListedCollections};
 
 /// The kind of a snapshot: a list that knows when it was taken.
@@ -62,16 +63,10 @@ pub(in crate::cli) struct Listing {
 
 /// The collection of the objects of this kind.
 pub(in crate::cli) fn collection(kind: &str) -> Option<Collection> {
-    Some(match kind {
-        "PersistentVolume" => Collection::Volumes,
-        "PersistentVolumeClaim" => Collection::Claims,
-        "StorageClass" => Collection::Classes,
-        "Pod" => Collection::Pods,
-        "Node" => Collection::Nodes,
-        "Namespace" => Collection::Namespaces,
-        "Event" => Collection::Events,
-        _ => return None,
-    })
+    if kind == "Event" {
+        return Some(Collection::Events);
+    }
+    ObjectKind::from_name(kind).map(ObjectKind::collection)
 }
 
 impl Listing {
@@ -100,6 +95,11 @@ impl Listing {
             Form::Typed(_) | Form::Snapshot => true,
             Form::Part | Form::List => false,
         }
+    }
+
+    /// Whether it is a snapshot.
+    pub(in crate::cli) fn is_snapshot(&self) -> bool {
+        self.form == Form::Snapshot
     }
 
     /// Notes that it has an object of this collection.

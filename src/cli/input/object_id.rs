@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use super::dump::item::NamedMetadata;
 use crate::binding::Collection;
+use crate::client::resource::ResourceKind;
 
 /// The kinds that verdicts know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +66,18 @@ impl ObjectKind {
         }
     }
 
+    /// The resource of its objects, if it is watched.
+    pub(in crate::cli) fn watched(self) -> Option<ResourceKind> {
+        match self {
+            Self::Volume => Some(ResourceKind::Volumes),
+            Self::Claim => Some(ResourceKind::Claims),
+            Self::Class => Some(ResourceKind::Classes),
+            Self::Pod => Some(ResourceKind::Pods),
+            Self::Namespace => Some(ResourceKind::Namespaces),
+            Self::Node => None,
+        }
+    }
+
     /// Its apiVersion.
     pub fn version(self) -> &'static str {
         match self {
@@ -111,6 +125,12 @@ impl fmt::Display for ObjectId {
 }
 
 impl ObjectId {
+    /// The object of this kind and with these metadata.
+    pub(in crate::cli) fn of(kind: ObjectKind, metadata: &NamedMetadata) -> Self {
+        let namespace = if kind.is_namespaced() { &*metadata.namespace } else { "" };
+        Self { kind, namespace: namespace.to_owned(), name: metadata.name.to_string() }
+    }
+
     /// Reads `pv/NAME`, `ns/NAME` or `pvc/[NAMESPACE/]NAME`.
     pub fn parse(text: &str, namespace: &str) -> Option<Self> {
         let (kind, rest) = text.split_once('/')?;

@@ -5,7 +5,10 @@ use super::change::{JudgedChange, ProposedChange};
 use super::known::KnownObjects;
 use super::similar_name::with_similar_name;
 use crate::cli::input::object_id::ObjectId;
-use crate::cli::report::{Exempt, Finding, FindingResult, Rendered};
+use crate::cli::render::API_VERSION;
+use crate::cli::report::{
+    EditEntry, Exempt, Finding, FindingResult, JudgedObject, Rendered, Report, ResultCounts,
+};
 use crate::document::{Position, TreeNode};
 use crate::model::ClassName;
 use crate::rules::{Effect, Ruling};
@@ -68,6 +71,41 @@ impl FindingSubject<'_> {
             exempt: None,
             standing: None,
         }
+    }
+}
+
+/// The findings of a run, and the objects that were judged.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct CollectedFindings {
+    findings: Vec<Finding>,
+    objects: Vec<JudgedObject>,
+    /// What the webhook would edit.
+    pub(in crate::cli) edits: Vec<EditEntry>,
+    /// How many objects have which result.
+    pub(in crate::cli) summary: ResultCounts,
+}
+
+impl CollectedFindings {
+    /// Counts one object and adds its findings.
+    pub(in crate::cli) fn add(&mut self, about: FindingSubject<'_>, found: Vec<Finding>) {
+        let gravest = found.iter().map(|finding| finding.result).max();
+        self.summary.count(gravest.unwrap_or(FindingResult::Clean));
+        let first = self.findings.len();
+        self.objects.push(JudgedObject {
+            object: about.key.into(),
+            operation: about.operation,
+            file: about.origin.map(|origin| origin.source.unwrap_or(origin.file).to_owned()),
+            findings: first..first + found.len(),
+        });
+        self.findings.extend(found);
+    }
+
+    /// The report on all that was judged; of `others` objects there was nothing to judge.
+    pub(in crate::cli) fn report(self, known: &KnownObjects, others: usize) -> Report {
+        let Self { findings, objects, edits, summary } = self;
+        let (live, notes) = (known.live.clone(), known.notes());
+        let (api_version, kind) = (API_VERSION, "Report");
+        Report { api_version, kind, live, findings, edits, summary, notes, objects, others }
     }
 }
 

@@ -9,18 +9,24 @@ use arcstr::ArcStr;
 use serde_json::{Value, json};
 
 use super::failure::unreadable;
-use crate::api::pods::{pod_use, users_page};
+use crate::api::node::node;
+use crate::api::pods::any_pod;
 use crate::api::server::claim::Growth;
 use crate::api::volume::Wanted;
-use crate::api::{claim, class, namespace, node, volume};
 use crate::binding::{
-    Collection, ListedCollections, LiveReads, Observed, OwnerState, PodUse, Read, ReadResult, View,
+    Collection, ListedCollections, LiveReads, OwnerState, PodUse, Read, ReadResult, View,
 };
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::{ClusterClient, ReadError};
+use crate::cli::input::dump::StorageState;
+use crate::cli::input::dump::batch::RawObject;
+use crate::cli::input::dump::item::NamedMetadata;
+use crate::cli::input::listing::{CLAIM_USE, lacks};
 use crate::cli::input::object_id::{ObjectId, ObjectKind, claim_key, class_key, volume_key};
+use crate::cli::input::text::error_reason;
+use crate::cli::report::LiveSource;
 use crate::model::{
-    ClaimKey, Class, ClassName, Expansion, Namespace, Node, NodeTerm, Owner, Pod, Uid,
+    ClaimKey, Class, ClassName, Expansion, Namespace, Node, NodeTerm, Owner, Pod, PodKey, Uid,
 };
 
 /// Where the stored objects come from.
@@ -41,46 +47,65 @@ pub struct KnownObjects {
     pub reach: ObjectSource,
     /// Which kinds of objects it holds completely.
     pub listed: ListedCollections,
+    /// The files or the cluster that stored objects were read from.
+    pub(in crate::cli) live: Option<LiveSource>,
     view: View,
+    /// The objects that may change, whole.
     objects: BTreeMap<ObjectId, Value>,
     changed: BTreeSet<ObjectId>,
     expected: BTreeSet<ObjectId>,
-    /// Pods by namespace.
-    pods: BTreeMap<String, Vec<Value>>,
-    /// Claims of which a snapshot says that pods use them.
+    pods: BTreeMap<PodKey, Option<Uid>>,
+    /// Namespaces with a pod of which it is not known what it uses.
+    unreadable_pods: BTreeSet<ArcStr>,
+    /// Claims that pods use.
     used: BTreeSet<ClaimKey>,
     nodes: Vec<(Node, Option<Uid>)>,
+    /// What the account may not read, with what to do.
+    notes: Vec<String>,
     /// The collections of which more was asked for than is known.
     wanted: RefCell<BTreeSet<Collection>>,
 }
 
 impl KnownObjects {
-    /// Nothing known yet; what a cluster lists is complete.
+    /// Nothing known yet.
     pub fn new(reach: ObjectSource) -> Self {
-        let mut listed = ListedCollections::default();
-        if let ObjectSource::ClusterClient(_) = reach {
-            let lists = [Collection::Volumes, Collection::Claims, Collection::Classes];
-            for collection in lists {
-                listed.add(collection);
-            }
-        }
         Self {
             reach,
-            listed,
+            listed: ListedCollections::default(),
+            live: None,
             view: View::default(),
             objects: BTreeMap::new(),
             changed: BTreeSet::new(),
             expected: BTreeSet::new(),
             pods: BTreeMap::new(),
+            unreadable_pods: BTreeSet::new(),
             used: BTreeSet::new(),
             nodes: Vec::new(),
+            notes: Vec::new(),
             wanted: RefCell::default(),
         }
     }
 
-    /// What a dump shows.
-    pub(in crate::cli) fn of_dump(view: View, listed: ListedCollections) -> Self {
-        Self { listed, view, ..Self::new(ObjectSource::Dump) }
+    /// What dumps show, or a cluster.
+    pub(in crate::cli) fn of(state: StorageState) -> Result<Self, Failure> {
+        let StorageState { view, listed, source, age, cluster, notes, others, .. } = state;
+        let reach = cluster.map_or(ObjectSource::Dump, ObjectSource::ClusterClient);
+        let mut known = Self { listed, view, notes, ..Self::new(reach) };
+        for RawObject { kind, text } in others {
+            let metadata = NamedMetadata::of(&text);
+            if &*kind == CLAIM_USE {
+                known.used.insert(ClaimKey::new(metadata.namespace, metadata.name));
+                continue;
+            }
+            let Some(kind) = ObjectKind::from_name(&kind) else { continue };
+            let key = ObjectId::of(kind, &metadata);
+            known.keep(key, &text, &metadata).map_err(|error| {
+                let (key, reason) = (ObjectId::of(kind, &metadata), error_reason(&error));
+                Failure::usage(format!("{source}: {key} cannot be read: {reason}; make a new dump"))
+            })?;
+        }
+        known.live = Some(LiveSource { source, age: age.as_secs() });
+        Ok(known)
     }
 
     /// What is known, for the rules.
@@ -104,6 +129,11 @@ impl KnownObjects {
         matches!(self.reach, ObjectSource::Input)
     }
 
+    /// Whether an object is asked for when a verdict depends on it: the cluster goes on while it is listed.
+    fn is_cluster(&self) -> bool {
+        matches!(self.reach, ObjectSource::ClusterClient(_))
+    }
+
     /// Whether an object that was not read may exist.
     pub fn may_have(&self, key: &ObjectId) -> bool {
         let collection = key.kind.collection();
@@ -115,16 +145,22 @@ impl KnownObjects {
         !is_whole
     }
 
-    /// The collections of which more was asked for than is known.
-    pub fn wanted(&self) -> BTreeSet<Collection> {
-        self.wanted.borrow().clone()
+    /// What could not be read and was asked for, with what to do.
+    pub(in crate::cli) fn notes(&self) -> Vec<String> {
+        let (mut notes, wanted) = (self.notes.clone(), self.wanted.borrow());
+        if let Some(live) = self.live.as_ref().filter(|_| !wanted.is_empty()) {
+            let lacks = lacks(&live.source, &self.listed, &wanted);
+            notes.push(format!(
+                "findings that depend on objects which were not read are unverified: {lacks}"
+            ));
+        }
+        notes
     }
 
     /// Of these collections, those of which more is needed than is known.
-    pub fn lacking(&self, needed: &[(Collection, Option<ArcStr>)]) -> BTreeSet<Collection> {
-        let needed = needed.iter().map(|(collection, namespace)| (*collection, namespace.as_ref()));
-        let lacking = self.listed.lacking(needed);
-        self.wanted.borrow_mut().extend(lacking.iter().copied());
+    pub fn lacking(&self, needed: &[(Collection, Option<&ArcStr>)]) -> BTreeSet<Collection> {
+        let lacking = self.listed.lacking(needed.iter().copied());
+        self.wanted.borrow_mut().extend(&lacking);
         lacking
     }
 
@@ -140,30 +176,44 @@ impl KnownObjects {
     /// Takes in an object as it is stored.
     pub fn store(&mut self, key: ObjectId, object: Value) -> Result<(), serde_json::Error> {
         let text = object.to_string();
+        if let Some(watched) = key.kind.watched() {
+            self.view.apply(watched.observed_for(Wanted::Both, &text)?);
+        }
         match key.kind {
-            ObjectKind::Volume => {
-                let volume = volume::volume(&text, Wanted::Both)?.volume;
-                self.view.apply(Observed::Volume(Arc::new(volume)));
+            ObjectKind::Pod | ObjectKind::Node => {
+                self.keep(key, &text, &NamedMetadata::of(&text))?;
             }
-            ObjectKind::Claim => {
-                let claim = claim::claim(&text, &key.namespace)?;
-                self.view.apply(Observed::Claim(Arc::new(claim)));
-            }
-            ObjectKind::Class => self.view.apply(Observed::Class(Arc::new(class::class(&text)?))),
-            ObjectKind::Namespace => {
-                self.view.apply(Observed::Namespace(Arc::new(namespace::namespace(&text)?)));
-            }
-            ObjectKind::Node => {
-                let uid = object["metadata"]["uid"].as_str().map(Uid::new);
-                self.nodes.push((node::node(&text)?, uid));
-                return Ok(());
-            }
-            ObjectKind::Pod => {
-                self.pods.entry(key.namespace).or_default().push(object);
-                return Ok(());
+            ObjectKind::Volume | ObjectKind::Claim | ObjectKind::Class | ObjectKind::Namespace => {
+                self.objects.insert(key, object);
             }
         }
-        self.objects.insert(key, object);
+        Ok(())
+    }
+
+    /// Takes in what the view does not show of an object.
+    fn keep(
+        &mut self,
+        key: ObjectId,
+        text: &str,
+        metadata: &NamedMetadata,
+    ) -> Result<(), serde_json::Error> {
+        let uid = || (!metadata.uid.is_empty()).then(|| Uid::new(&metadata.uid));
+        match key.kind {
+            ObjectKind::Node => self.nodes.push((node(text)?, uid())),
+            ObjectKind::Pod => {
+                let NamedMetadata { namespace, name, .. } = metadata;
+                match any_pod(text) {
+                    Ok(pod) => self.used.extend(pod.in_use().iter().cloned()),
+                    Err(_) => {
+                        self.unreadable_pods.insert(namespace.clone());
+                    }
+                }
+                self.pods.insert(PodKey::new(namespace.clone(), name.clone()), uid());
+            }
+            ObjectKind::Volume | ObjectKind::Claim | ObjectKind::Class | ObjectKind::Namespace => {
+                self.objects.insert(key, serde_json::from_str(text)?);
+            }
+        }
         Ok(())
     }
 
@@ -176,11 +226,6 @@ impl KnownObjects {
     /// Whether the input has this object.
     pub fn is_expected(&self, key: &ObjectId) -> bool {
         self.expected.contains(key)
-    }
-
-    /// Notes that a pod uses a claim.
-    pub fn note_use(&mut self, key: ClaimKey) {
-        self.used.insert(key);
     }
 
     /// Takes in an object as the input leaves it.
@@ -255,59 +300,50 @@ impl KnownObjects {
             return Some(ReadResult::Found(Arc::new(PodUse::Used)));
         }
         let is_whole = self.listed.has_in(Collection::ClaimUses, &key.namespace);
-        let items = self.pods.get(&*key.namespace);
-        let items = items.filter(|_| is_whole).or(is_whole.then_some(const { &Vec::new() }))?;
-        let used = pod_use(&json!({"items": items}).to_string(), key);
-        Some(used.map_or(ReadResult::Failed, |used| ReadResult::Found(Arc::new(used))))
+        is_whole.then(|| {
+            let is_unknown = self.unreadable_pods.contains(&key.namespace);
+            let unused = ReadResult::Found(Arc::new(PodUse::Unused));
+            if is_unknown { ReadResult::Failed } else { unused }
+        })
     }
 
     /// The pods that use a claim; `Failed` if a dump does not show all, because messages can do without their names.
     fn live_pods(&self, key: &ClaimKey) -> Option<ReadResult<Vec<Pod>>> {
-        if let ObjectSource::ClusterClient(_) = self.reach {
+        if self.is_cluster() {
             return None;
         }
-        if !self.listed.has_in(Collection::Pods, &key.namespace) {
-            return Some(ReadResult::Failed);
-        }
-        let items = self.pods.get(&*key.namespace).map_or(&[][..], Vec::as_slice);
-        let page = users_page(&json!({"items": items}).to_string(), key);
-        Some(page.map_or(ReadResult::Failed, |page| ReadResult::Found(Arc::new(page.users))))
+        let is_whole = self.listed.has_in(Collection::Pods, &key.namespace)
+            && !self.unreadable_pods.contains(&key.namespace);
+        let pods = || self.view.pods_of(key).map(|pod| Pod::clone(pod)).collect();
+        Some(if is_whole { ReadResult::Found(Arc::new(pods())) } else { ReadResult::Failed })
     }
 
     /// A dump shows owners of the kinds that it lists whole.
     fn owner(&self, namespace: &ArcStr, owner: &Owner) -> Option<ReadResult<OwnerState>> {
-        let of_uid = |uid: Option<&Uid>| {
-            let is_same = uid == Some(&owner.uid);
-            let fate = if is_same { OwnerState::Alive } else { OwnerState::Replaced };
-            ReadResult::Found(Arc::new(fate))
-        };
-        match (&*owner.api_version, &*owner.kind) {
-            ("v1", "PersistentVolumeClaim") => {
-                let key = ClaimKey::new(namespace.clone(), &*owner.name);
-                let found =
-                    self.object_of(&claim_key(&key.namespace, &key.name), self.view.claim(&key))?;
-                Some(match found {
-                    ReadResult::Found(claim) => of_uid(claim.uid.as_ref()),
-                    ReadResult::NotFound => ReadResult::NotFound,
-                    ReadResult::Unreadable | ReadResult::Failed => ReadResult::Failed,
-                })
+        let (found, is_whole): (Option<Option<&Uid>>, bool) =
+            match (&*owner.api_version, &*owner.kind) {
+                _ if self.is_cluster() => return None,
+                ("v1", "PersistentVolumeClaim") => {
+                    let claim = self.view.claim(&ClaimKey::new(namespace.clone(), &*owner.name));
+                    let uid = claim.map(|claim| claim.uid.as_ref());
+                    (uid, self.listed.has_in(Collection::Claims, namespace))
+                }
+                ("v1", "Pod") => {
+                    let pod = self.pods.get(&PodKey::new(namespace.clone(), &*owner.name));
+                    (pod.map(Option::as_ref), self.listed.has_in(Collection::Pods, namespace))
+                }
+                ("v1", "Node") if namespace.is_empty() => {
+                    let node = self.nodes.iter().find(|(node, _)| node.name == owner.name);
+                    (node.map(|(_, uid)| uid.as_ref()), self.listed.has(Collection::Nodes))
+                }
+                _ => return None,
+            };
+        match found {
+            Some(uid) if uid == Some(&owner.uid) => {
+                Some(ReadResult::Found(Arc::new(OwnerState::Alive)))
             }
-            ("v1", "Pod") => {
-                let pods = self.pods.get(&**namespace).map_or(&[][..], Vec::as_slice);
-                let is_it = |pod: &&Value| pod["metadata"]["name"] == *owner.name;
-                let found = pods
-                    .iter()
-                    .find(is_it)
-                    .map(|pod| of_uid(pod["metadata"]["uid"].as_str().map(Uid::new).as_ref()));
-                let is_whole = self.listed.has_in(Collection::Pods, namespace);
-                found.or(is_whole.then_some(ReadResult::NotFound))
-            }
-            ("v1", "Node") if namespace.is_empty() => {
-                let found = self.nodes.iter().find(|(node, _)| node.name == owner.name);
-                let found = found.map(|(_, uid)| of_uid(uid.as_ref()));
-                found.or(self.listed.has(Collection::Nodes).then_some(ReadResult::NotFound))
-            }
-            _ => None,
+            Some(_) => Some(ReadResult::Found(Arc::new(OwnerState::Replaced))),
+            None => is_whole.then_some(ReadResult::NotFound),
         }
     }
 
@@ -326,12 +362,8 @@ impl KnownObjects {
 
     fn namespace(&self, name: &ArcStr) -> Option<ReadResult<Namespace>> {
         let found = self.view.namespace_of(name).cloned().map(ReadResult::Found);
-        match self.reach {
-            ObjectSource::ClusterClient(_) => None,
-            ObjectSource::Input | ObjectSource::Dump => {
-                found.or(self.listed.has(Collection::Namespaces).then_some(ReadResult::NotFound))
-            }
-        }
+        let is_whole = self.listed.has(Collection::Namespaces);
+        found.or(is_whole.then_some(ReadResult::NotFound)).filter(|_| !self.is_cluster())
     }
 
     fn any_node(&self, term: &NodeTerm) -> Option<ReadResult<()>> {
@@ -355,10 +387,8 @@ impl KnownObjects {
 
     /// The answer about one object, if there is one without asking a cluster.
     fn object_of<T>(&self, key: &ObjectId, found: Option<&Arc<T>>) -> Option<ReadResult<T>> {
-        let asks =
-            matches!(self.reach, ObjectSource::ClusterClient(_)) && !self.changed.contains(key);
         match found {
-            _ if asks => None,
+            _ if self.is_cluster() && !self.changed.contains(key) => None,
             Some(object) => Some(ReadResult::Found(Arc::clone(object))),
             None if self.may_have(key) => None,
             None => Some(ReadResult::NotFound),

@@ -7,7 +7,6 @@ mod change;
 pub(in crate::cli) mod failure;
 pub(in crate::cli) mod findings;
 mod known;
-pub(in crate::cli) mod live;
 pub mod proposed;
 pub(in crate::cli) mod similar_name;
 pub(in crate::cli) mod write;

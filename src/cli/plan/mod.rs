@@ -14,7 +14,8 @@ use self::difference::{Difference, EarlierPlan};
 use self::report::PlanReport;
 use super::args::PlanArgs;
 use super::exit::{Exit, Failure};
-use super::input::cluster::listed;
+use super::input::cluster::ClusterClient;
+use super::input::dump::StorageState;
 use super::input::dump::batch::ReadPurpose;
 use super::input::listing::lacks;
 use super::output::Colour;
@@ -26,16 +27,18 @@ use crate::binding::Collection;
 pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
     let earlier = arguments.diff.as_deref().map(EarlierPlan::read).transpose()?;
     let cluster = if arguments.filename.is_empty() {
-        let (cluster, lists) = listed(&arguments.cluster)?;
-        SettledCluster::of_cluster(&cluster, &lists)?
+        let cluster = ClusterClient::connect(&arguments.cluster)?;
+        let lists = cluster.lists()?;
+        SettledCluster::of_cluster(cluster, &lists, ReadPurpose::Plan)?
     } else {
         SettledCluster::of_files(&arguments.filename, ReadPurpose::Plan)?
     };
-    let SettledCluster { after, settlement, denied, listed, source, .. } = &cluster;
+    let SettledCluster { state, settlement, denied } = &cluster;
+    let StorageState { view, listed, source, .. } = state;
     let mut plan = PlanReport::of(&cluster);
     let mut open: BTreeSet<Collection> = settlement.open.values().flatten().copied().collect();
     // Without any claim nothing is open, but the input may lack them.
-    let has_none = after.claims().next().is_none() && denied.claims.is_empty();
+    let has_none = view.claims().next().is_none() && denied.claims.is_empty();
     let is_blind = has_none && !listed.has(Collection::Claims);
     open.extend(is_blind.then_some(Collection::Claims));
     if !open.is_empty() {

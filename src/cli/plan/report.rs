@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::alternatives::alternatives;
 use super::difference::{Difference, KIND};
-use crate::cli::input::dump::PodCoverage;
+use crate::cli::input::dump::{PodCoverage, StorageState};
 use crate::cli::preview::outcome::Planner;
 use crate::cli::preview::planned::{PlannedClaim, PlannedVolume};
 use crate::cli::preview::settled::SettledCluster;
@@ -63,7 +63,8 @@ impl PlanReport {
 
     /// The plan of a cluster, without what was denied.
     pub(super) fn of(cluster: &SettledCluster) -> Self {
-        let SettledCluster { after, settlement, pods, denied: denials, .. } = cluster;
+        let SettledCluster { state, settlement, denied: denials } = cluster;
+        let StorageState { view: after, pods, .. } = state;
         let mut planner = Planner::new(after, settlement, pods);
         thread::scope(|scope| {
             // They are independent, so each has a thread.

@@ -17,12 +17,11 @@ use crate::binding::{ObjectKey, Observed, View};
 use crate::cli::args::Apply;
 use crate::cli::exit::Failure;
 use crate::cli::input::dump::batch::{ReadPurpose, watched};
-use crate::cli::input::dump::item::{DEFAULT_NAMESPACE, DumpObject, sections};
+use crate::cli::input::dump::item::{DEFAULT_NAMESPACE, DumpObject, NamedMetadata, sections};
 use crate::cli::input::dump::new_object::{NewObject, stored};
 use crate::cli::input::dump::{StorageState, each_json};
 use crate::cli::input::object_id::{self, claim_key, volume_key};
 use crate::cli::input::text::error_reason;
-use crate::cli::judge::live::take_document;
 use crate::cli::judge::proposed::{self, created, updated};
 use crate::cli::judge::write::{WriteResult, write};
 use crate::cli::judge::{JudgeContext, KnownObjects};
@@ -201,11 +200,13 @@ fn stored_objects(
 }
 
 fn key_of(found: &DumpObject<'_>) -> Option<ObjectKey> {
+    let NamedMetadata { namespace, name, .. } = NamedMetadata::of(found.text);
     match watched(found)? {
-        ResourceKind::Volumes => Some(ObjectKey::Volume(VolumeName::new(found.name()))),
+        ResourceKind::Volumes => Some(ObjectKey::Volume(VolumeName::new(name))),
         ResourceKind::Claims => {
-            let namespace = found.namespace().unwrap_or_else(|| DEFAULT_NAMESPACE.into());
-            Some(ObjectKey::Claim(ClaimKey::new(namespace, found.name())))
+            let is_nowhere = namespace.is_empty();
+            let namespace = if is_nowhere { DEFAULT_NAMESPACE.into() } else { namespace };
+            Some(ObjectKey::Claim(ClaimKey::new(namespace, name)))
         }
         ResourceKind::Classes | ResourceKind::Pods | ResourceKind::Namespaces => None,
     }
@@ -218,6 +219,7 @@ fn evidence(
     stored: &BTreeMap<ObjectKey, Value>,
 ) -> Result<KnownObjects, Failure> {
     let mut state = StorageState::default();
+    "the input".clone_into(&mut state.source);
     for (name, text) in texts {
         state.text(text, name, ReadPurpose::Verdicts)?;
     }
@@ -227,12 +229,7 @@ fn evidence(
             ObjectKey::Claim(key) => Observed::ClaimGone(key.clone()),
         });
     }
-    let mut known = KnownObjects::of_dump(state.view, state.listed);
-    for other in &state.others {
-        let object = serde_json::from_str(&other.text).map_err(|error| unreadable(&error))?;
-        take_document(&mut known, object, "the input")?;
-    }
-    Ok(known)
+    KnownObjects::of(state)
 }
 
 fn judged_key(key: &ObjectKey) -> object_id::ObjectId {

@@ -3,30 +3,22 @@
 use std::path::PathBuf;
 
 use super::admission::{Denied, judge_manifests};
-use crate::binding::{ListedCollections, Settlement, View, settle};
+use crate::binding::{Settlement, View, settle};
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::ClusterClient;
-use crate::cli::input::dump::batch::{RawObject, ReadPurpose};
-use crate::cli::input::dump::{PodCoverage, StorageState};
+use crate::cli::input::dump::StorageState;
+use crate::cli::input::dump::batch::ReadPurpose;
 use crate::model::{Claim, ClaimKey};
 
 /// A cluster once the binder has done all that it can.
 #[derive(Debug)]
 pub(in crate::cli) struct SettledCluster {
-    /// Its objects.
-    pub(in crate::cli) after: View,
+    /// Its objects after that.
+    pub(in crate::cli) state: StorageState,
     /// The outcome of each claim and volume.
     pub(in crate::cli) settlement: Settlement,
     /// Manifests that `check` denies.
     pub(in crate::cli) denied: Denied,
-    /// Whether the pods are known that claims wait for.
-    pub(in crate::cli) pods: PodCoverage,
-    /// Which kinds of objects were all seen.
-    pub(in crate::cli) listed: ListedCollections,
-    /// The files, or `cluster`.
-    pub(in crate::cli) source: String,
-    /// Objects of other kinds, as JSON.
-    pub(in crate::cli) others: Vec<RawObject>,
 }
 
 impl SettledCluster {
@@ -37,28 +29,23 @@ impl SettledCluster {
     ) -> Result<Self, Failure> {
         let (mut state, texts) = StorageState::of_files(paths, purpose)?;
         let denied = judge_manifests(&mut state, &texts)?;
-        Ok(Self::settle(state, denied))
+        Ok(Self { denied, ..Self::of_state(state) })
     }
 
     /// Reads and settles what a cluster lists of volumes, claims and classes, and the pods that wait.
     pub(in crate::cli) fn of_cluster(
-        cluster: &ClusterClient,
+        cluster: ClusterClient,
         lists: &[String],
+        purpose: ReadPurpose,
     ) -> Result<Self, Failure> {
-        Ok(Self::settle(StorageState::of_cluster(cluster, lists)?, Denied::default()))
+        Ok(Self::of_state(StorageState::of_cluster(cluster, lists, purpose)?))
     }
 
-    /// Reads and settles what a cluster, by this name, has listed of volumes, claims and classes.
-    pub(in crate::cli) fn of_lists(lists: &[String], name: &str) -> Result<Self, Failure> {
-        let state = StorageState::of_lists(lists, name, ReadPurpose::Explanation)?;
-        Ok(Self::settle(state, Denied::default()))
-    }
-
-    fn settle(state: StorageState, denied: Denied) -> Self {
-        let StorageState { view: mut after, pods, listed, source, others, .. } = state;
-        let order = order(&after);
-        let settlement = settle(&mut after, &order, &listed);
-        Self { after, settlement, denied, pods, listed, source, others }
+    /// Settles what was read.
+    pub(in crate::cli) fn of_state(mut state: StorageState) -> Self {
+        let order = order(&state.view);
+        let settlement = settle(&mut state.view, &order, &state.listed);
+        Self { state, settlement, denied: Denied::default() }
     }
 }
 

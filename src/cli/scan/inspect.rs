@@ -5,16 +5,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::stock::ScannedCluster;
 use crate::binding::{Collection, Evidence, LiveReads, Read, View};
 use crate::cli::input::listing::labels;
 use crate::cli::input::object_id::{ObjectId, claim_key, volume_key};
-use crate::cli::judge::findings::FindingSubject;
+use crate::cli::judge::KnownObjects;
+use crate::cli::judge::findings::{CollectedFindings, FindingSubject};
 use crate::cli::judge::similar_name::with_similar_name;
-use crate::cli::render::API_VERSION;
-use crate::cli::report::{
-    AtStake, Exempt, Finding, FindingResult, JudgedObject, LiveSource, Report, ResultCounts,
-};
+use crate::cli::report::{AtStake, Exempt, Finding, FindingResult, Report};
 use crate::client::needs_reads::judge_with_reads_blocking;
 use crate::model::{Claim, CreationTimestamp, Quantity, Volume};
 use crate::rules::judging::exemption::carried;
@@ -29,27 +26,24 @@ const OPERATION: &str = "SCAN";
 
 /// One run over all existing objects.
 pub(super) struct Inspection<'a> {
-    stock: &'a ScannedCluster,
+    known: &'a KnownObjects,
     policy: &'a Policy,
     now: Timestamp,
-    findings: Vec<Finding>,
-    objects: Vec<JudgedObject>,
-    summary: ResultCounts,
+    collected: CollectedFindings,
 }
 
 impl<'a> Inspection<'a> {
     /// Nothing inspected yet.
-    pub(super) fn new(stock: &'a ScannedCluster, policy: &'a Policy, now: Timestamp) -> Self {
-        let (findings, objects) = (Vec::new(), Vec::new());
-        Self { stock, policy, now, findings, objects, summary: ResultCounts::default() }
+    pub(super) fn new(known: &'a KnownObjects, policy: &'a Policy, now: Timestamp) -> Self {
+        Self { known, policy, now, collected: CollectedFindings::default() }
     }
 
     /// Inspects all volumes, then all claims, by name.
     pub(super) fn inspect_all(&mut self) {
-        for volume in self.stock.view.volumes() {
+        for volume in self.known.view().volumes() {
             self.volume(volume);
         }
-        for claim in self.stock.view.claims() {
+        for claim in self.known.view().claims() {
             self.claim(claim);
         }
     }
@@ -62,13 +56,13 @@ impl<'a> Inspection<'a> {
         // Another volume on its storage is looked for among all.
         let mut needed = vec![(Collection::Volumes, None)];
         needed.extend(holder.map(|namespace| (Collection::Claims, Some(namespace))));
-        let lacking = self.stock.lacking(&needed);
+        let lacking = self.known.lacking(&needed);
         if is_silent(&judged) && carried.is_empty() && lacking.is_empty() {
-            return self.summary.count(FindingResult::Clean);
+            return self.collected.summary.count(FindingResult::Clean);
         }
         let key = volume_key(volume.name.as_str());
         let stake = Stake { created: volume.created, size: &volume.capacity, now: self.now };
-        let mut found = of_judgement(&judged, &self.stock.view, &key, &stake);
+        let mut found = of_judgement(&judged, self.known.view(), &key, &stake);
         found.extend(unseen(&key, &stake, &lacking).filter(|_| is_silent(&judged)));
         for (rule, exemption) in carried {
             if found.iter().any(|finding| finding.rule.as_deref() == Some(rule.id)) {
@@ -86,7 +80,7 @@ impl<'a> Inspection<'a> {
             finding.exempt = Some(Exempt { until, reason });
             found.push(finding);
         }
-        self.add(&key, found);
+        self.collected.add(about(&key), found);
     }
 
     fn claim(&mut self, claim: &Arc<Claim>) {
@@ -95,16 +89,16 @@ impl<'a> Inspection<'a> {
         let mut needed = Vec::new();
         needed.extend(claim.volume.as_ref().map(|_| (Collection::Volumes, None)));
         needed.extend(changed_since(claim, None).map(|_| (Collection::Classes, None)));
-        let lacking = self.stock.lacking(&needed);
+        let lacking = self.known.lacking(&needed);
         let changed = self.changed_class(claim);
         if is_silent(&judged) && changed.is_none() && lacking.is_empty() {
-            return self.summary.count(FindingResult::Clean);
+            return self.collected.summary.count(FindingResult::Clean);
         }
         let key = claim_key(&claim.key.namespace, &claim.key.name);
-        let volume = claim.volume.as_ref().and_then(|name| self.stock.view.volume(name));
+        let volume = claim.volume.as_ref().and_then(|name| self.known.view().volume(name));
         let size = volume.map_or(&claim.request, |volume| &volume.capacity);
         let stake = Stake { created: claim.created, size, now: self.now };
-        let mut found = of_judgement(&judged, &self.stock.view, &key, &stake);
+        let mut found = of_judgement(&judged, self.known.view(), &key, &stake);
         found.extend(changed.map(|text| {
             let mut finding =
                 about(&key).finding(FindingResult::Warned, Some("spec.storageClassName"), text);
@@ -113,14 +107,14 @@ impl<'a> Inspection<'a> {
             finding
         }));
         found.extend(unseen(&key, &stake, &lacking).filter(|_| is_silent(&judged)));
-        self.add(&key, found);
+        self.collected.add(about(&key), found);
     }
 
     /// A difference between the annotations of a claim and its StorageClass, if all classes are known.
     fn changed_class(&self, claim: &Claim) -> Option<String> {
         let name = claim.class().wanted().name()?.clone();
-        let class = self.stock.view.class(&name).map(|class| &**class);
-        let is_known = class.is_some() || self.stock.listed.has(Collection::Classes);
+        let class = self.known.view().class(&name).map(|class| &**class);
+        let is_known = class.is_some() || self.known.listed.has(Collection::Classes);
         is_known.then(|| changed_since(claim, class)).flatten()
     }
 
@@ -141,36 +135,13 @@ impl<'a> Inspection<'a> {
             now: self.now,
         };
         let step =
-            |live: &LiveReads| inspect(RULES, question, &Evidence::new(&self.stock.view, live));
-        judge_with_reads_blocking(step, |wanted, live| self.stock.answer(wanted, live))
-    }
-
-    fn add(&mut self, key: &ObjectId, found: Vec<Finding>) {
-        let gravest = found.iter().map(|finding| finding.result).max();
-        self.summary.count(gravest.unwrap_or(FindingResult::Clean));
-        let first = self.findings.len();
-        self.objects.push(JudgedObject {
-            object: key.into(),
-            operation: OPERATION,
-            file: None,
-            findings: first..first + found.len(),
-        });
-        self.findings.extend(found);
+            |live: &LiveReads| inspect(RULES, question, &Evidence::new(self.known.view(), live));
+        judge_with_reads_blocking(step, |wanted, live| self.known.answer(wanted, live))
     }
 
     /// The report on everything that was inspected.
     pub(super) fn report(self) -> Report {
-        Report {
-            api_version: API_VERSION,
-            kind: "Report",
-            live: Some(LiveSource { source: self.stock.source.clone(), age: 0 }),
-            findings: self.findings,
-            edits: Vec::new(),
-            summary: self.summary,
-            notes: self.stock.all_notes(),
-            objects: self.objects,
-            others: 0,
-        }
+        self.collected.report(self.known, 0)
     }
 }
 

@@ -4,15 +4,16 @@
 //! that can judge them (`rules::inspect`). Here objects are read and the report is made.
 
 mod inspect;
-mod stock;
 
 use jiff::Timestamp;
 
 use self::inspect::Inspection;
-use self::stock::ScannedCluster;
 use super::args::ScanArgs;
 use super::baseline::{self, Baseline};
 use super::exit::{Exit, Failure};
+use super::input::dump::StorageState;
+use super::input::dump::batch::ReadPurpose;
+use super::judge::KnownObjects;
 use super::output::Colour;
 use super::report::{self, ResultCounts};
 
@@ -22,8 +23,9 @@ pub fn run(arguments: &ScanArgs) -> Result<Exit, Failure> {
     let configuration = super::files::configuration(arguments.report.config.as_deref())?;
     let now = Timestamp::now();
     let baseline = arguments.report.baseline.as_deref().map(Baseline::read).transpose()?;
-    let stock = ScannedCluster::read(&arguments.filename, &arguments.cluster)?;
-    let mut inspection = Inspection::new(&stock, &configuration.policy, now);
+    let state = StorageState::read(&arguments.filename, &arguments.cluster, ReadPurpose::Verdicts)?;
+    let known = KnownObjects::of(state)?;
+    let mut inspection = Inspection::new(&known, &configuration.policy, now);
     inspection.inspect_all();
     let mut report = inspection.report();
     if let Some(baseline) = baseline {
@@ -39,7 +41,7 @@ pub fn run(arguments: &ScanArgs) -> Result<Exit, Failure> {
     )?;
     let exit = exit(&report.summary, arguments);
     // The process ends: to free some 100,000 objects one by one would be a tenth of its time.
-    std::mem::forget((stock, report));
+    std::mem::forget((known, report));
     Ok(exit)
 }
 

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use arcstr::ArcStr;
 
-use super::item::{DumpItem, DumpObject};
-use super::new_object::{NewObject, key_of_new};
+use super::item::{DumpItem, DumpObject, NamedMetadata};
+use super::new_object::{NewObject, key_of_new, stored};
 use crate::api::volume::Wanted;
 use crate::binding::{Collection, Observed};
 use crate::cli::exit::Failure;
 use crate::cli::input::listing::{CLAIM_USE, collection};
+use crate::cli::input::object_id::{ObjectId, ObjectKind};
 use crate::cli::input::text::error_reason;
 use crate::client::resource::ResourceKind;
 
@@ -31,6 +32,8 @@ pub(in crate::cli) enum ReadPurpose {
     Explanation,
     /// Hazards in existing objects: volumes with their storage, namespaces, nodes, and the claims that pods use.
     Verdicts,
+    /// Changes of existing objects: the same, and each object whole, as it is stored.
+    Changes,
 }
 
 /// The namespace of a namespaced object: it shows whether a dump is of one namespace only.
@@ -83,8 +86,11 @@ pub(super) fn read_share(
     items.iter().try_for_each(|item| item.find(name, &mut found))?;
     let is_kept = |found: &&DumpObject<'_>| match purpose {
         ReadPurpose::Plan => false,
-        ReadPurpose::Explanation => watched(found).is_none_or(is_pods),
+        ReadPurpose::Explanation => {
+            watched(found).is_none_or(|watched| watched == ResourceKind::Pods)
+        }
         ReadPurpose::Verdicts => matches!(&*found.kind, "Pod" | "Node" | CLAIM_USE),
+        ReadPurpose::Changes => collection(&found.kind).is_some() || found.kind == CLAIM_USE,
     };
     let kept = found.iter().filter(is_kept);
     Ok(BatchResult {
@@ -98,10 +104,10 @@ pub(super) fn read_share(
     })
 }
 
-/// The text of a pod or event that is kept, with its namespace.
+/// The text of an object that is kept, with its namespace.
 fn text_of(found: &DumpObject<'_>) -> Box<str> {
-    let is_namespaced = matches!(&*found.kind, "Pod" | "Event");
-    let is_nowhere = is_namespaced && found.namespace().is_none();
+    let is_namespaced = collection(&found.kind).is_some_and(Collection::is_namespaced);
+    let is_nowhere = is_namespaced && NamedMetadata::of(found.text).namespace.is_empty();
     let text = is_nowhere.then(|| found.in_default_namespace()).flatten();
     text.map_or_else(|| found.text.into(), Into::into)
 }
@@ -109,7 +115,8 @@ fn text_of(found: &DumpObject<'_>) -> Box<str> {
 fn namespaces_of_others(found: &[DumpObject<'_>]) -> BTreeSet<ArcStr> {
     let mut namespaces = BTreeSet::new();
     for found in found.iter().filter(|found| watched(found).is_none()) {
-        namespaces.extend(found.namespace());
+        let namespace = NamedMetadata::of(found.text).namespace;
+        namespaces.extend(Some(namespace).filter(|namespace| !namespace.is_empty()));
         if namespaces.len() > 1 {
             break;
         }
@@ -125,7 +132,7 @@ fn read_one(
 ) -> Option<Result<ReadObject, UnreadableObject>> {
     let wanted = match purpose {
         ReadPurpose::Plan | ReadPurpose::Explanation => Wanted::Labels,
-        ReadPurpose::Verdicts => Wanted::Both,
+        ReadPurpose::Verdicts | ReadPurpose::Changes => Wanted::Both,
     };
     let watched = watched(found)?;
     let read = watched.observed_for(wanted, found.text);
@@ -134,28 +141,44 @@ fn read_one(
         Some(Some(text)) => watched.observed_for(wanted, &text),
         Some(None) | None => read,
     };
+    // A manifest is a change of its own: what is changed is what is stored.
+    let has_manifests = purpose != ReadPurpose::Changes;
     let taken = |observed| {
-        let manifest = key_of_new(&observed).map(|key| NewObject { key, text: found.text.into() });
+        let key = key_of_new(&observed).filter(|_| has_manifests);
+        let manifest = key.map(|key| NewObject { key, text: found.text.into() });
+        let observed = match observed {
+            Observed::Claim(claim) if has_manifests => Observed::Claim(stored(claim)),
+            // Most pods wait for nothing.
+            Observed::Pod(pod) if pod.claims.is_empty() => Observed::PodGone(pod.key.clone()),
+            observed @ (Observed::Volume(_)
+            | Observed::Claim(_)
+            | Observed::Class(_)
+            | Observed::Pod(_)
+            | Observed::Namespace(_)
+            | Observed::VolumeGone(_)
+            | Observed::ClaimGone(_)
+            | Observed::ClassGone(_)
+            | Observed::PodGone(_)
+            | Observed::NamespaceGone(_)) => observed,
+        };
         ReadObject { observed, manifest }
     };
     Some(read.map(taken).map_err(|error| {
-        let (kind, called, reason) = (&found.kind, found.called(), error_reason(&error));
-        let text = format!("{name}: {kind} {called} cannot be read: {reason}");
+        let reason = error_reason(&error);
+        let text = format!("{name}: {} cannot be read: {reason}", label(found, purpose));
         UnreadableObject { watched, text }
     }))
 }
 
-pub(in crate::cli) fn watched(found: &DumpObject<'_>) -> Option<ResourceKind> {
-    match &*found.kind {
-        "PersistentVolume" => Some(ResourceKind::Volumes),
-        "PersistentVolumeClaim" => Some(ResourceKind::Claims),
-        "StorageClass" => Some(ResourceKind::Classes),
-        "Pod" => Some(ResourceKind::Pods),
-        "Namespace" => Some(ResourceKind::Namespaces),
-        _ => None,
+/// Kind and name of an object in messages.
+fn label(found: &DumpObject<'_>, purpose: ReadPurpose) -> String {
+    let metadata = NamedMetadata::of(found.text);
+    match ObjectKind::from_name(&found.kind) {
+        Some(kind) if purpose == ReadPurpose::Changes => ObjectId::of(kind, &metadata).to_string(),
+        _ => format!("{} {metadata}", found.kind),
     }
 }
 
-fn is_pods(watched: ResourceKind) -> bool {
-    watched == ResourceKind::Pods
+pub(in crate::cli) fn watched(found: &DumpObject<'_>) -> Option<ResourceKind> {
+    ObjectKind::from_name(&found.kind)?.watched()
 }

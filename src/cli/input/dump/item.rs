@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arcstr::ArcStr;
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
@@ -38,12 +39,16 @@ struct Head<'a> {
     /// The metadata of what was read to its end.
     metadata: Option<&'a RawValue>,
     items: Option<Vec<&'a RawValue>>,
+    /// When a snapshot was taken, as it is written.
+    taken_at: Option<JsonText<'a>>,
 }
 
 /// A list of a text with its items, or an object that stands alone.
 #[derive(Debug)]
 pub(in crate::cli) struct DumpSection<'a> {
     pub(in crate::cli) listing: Listing,
+    /// When it was taken, if it is a snapshot that says so.
+    pub(in crate::cli) taken: Option<Timestamp>,
     pub(in crate::cli) items: Vec<DumpItem<'a>>,
 }
 
@@ -73,6 +78,8 @@ pub(in crate::cli) fn sections<'a>(
         })?;
         let end = heads.byte_offset();
         let listing = head.listing();
+        let taken_at = head.taken_at.as_ref().filter(|_| listing.is_snapshot());
+        let taken = taken_at.and_then(|text| text.0.parse().ok());
         let items = if let Some((of_list, texts)) = head.of_items("").zip(head.items) {
             let texts = texts.into_iter().map(RawValue::get);
             texts.map(|text| DumpItem { text, of_list: of_list.clone() }).collect()
@@ -80,41 +87,18 @@ pub(in crate::cli) fn sections<'a>(
             let text = text.get(begin..end).unwrap_or_default();
             vec![DumpItem { text, of_list: Arc::default() }]
         };
-        sections.push(DumpSection { listing, items });
+        sections.push(DumpSection { listing, taken, items });
         begin = end;
     }
     Ok(sections)
 }
 
 impl DumpObject<'_> {
-    /// The namespace, if it says one.
-    pub(in crate::cli) fn namespace(&self) -> Option<ArcStr> {
-        let namespace = self.identity().namespace?.0;
-        (!namespace.is_empty()).then(|| (&*namespace).into())
-    }
-
     /// Its text with the namespace in which it would be stored, if it says none.
     pub(in crate::cli) fn in_default_namespace(&self) -> Option<String> {
         let mut object: Value = serde_json::from_str(self.text).ok()?;
         object.get_mut("metadata")?["namespace"] = DEFAULT_NAMESPACE.into();
         Some(object.to_string())
-    }
-
-    /// The name; empty if it says none.
-    pub(in crate::cli) fn name(&self) -> String {
-        self.identity().name.unwrap_or_default().0.into_owned()
-    }
-
-    fn identity(&self) -> Identity<'_> {
-        serde_json::from_str::<Named<'_>>(self.text).unwrap_or_default().metadata
-    }
-
-    /// Namespace and name, as far as it says them.
-    pub(in crate::cli) fn called(&self) -> String {
-        let Identity { namespace, name } = self.identity();
-        let [namespace, name] = [namespace, name].map(|text| text.unwrap_or_default().0);
-        let separator = if namespace.is_empty() { "" } else { "/" };
-        format!("{namespace}{separator}{name}")
     }
 }
 
@@ -228,31 +212,21 @@ impl<'de> Visitor<'de> for HeadReader<'_, 'de> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(JsonText(key)) = map.next_key()? {
-            match &*key {
-                "kind" => {
+            self.head.has_metadata |= key == "metadata";
+            match (&*key, self.until) {
+                ("kind", _) => {
                     let kind: Option<JsonText<'de>> = map.next_value()?;
                     self.head.kind = kind.map(|text| text.0);
                 }
-                "metadata" => {
-                    self.head.has_metadata = true;
-                    if let Until::End = self.until {
-                        self.head.metadata = map.next_value()?;
-                    }
+                ("items", _) => self.head.items = map.next_value()?,
+                ("metadata", Until::End) => self.head.metadata = map.next_value()?,
+                ("takenAt", Until::End) => self.head.taken_at = map.next_value()?,
+                (_, Until::Enough { of_list }) if self.head.is_enough(of_list) => {
+                    return Err(A::Error::custom("the rest is not needed"));
                 }
-                "items" => self.head.items = map.next_value()?,
-                _ => {}
-            }
-            if let Until::Enough { of_list } = self.until
-                && self.head.is_enough(of_list)
-            {
-                return Err(A::Error::custom("the rest is not needed"));
-            }
-            let is_read = match self.until {
-                Until::End => matches!(&*key, "kind" | "items" | "metadata"),
-                Until::Enough { .. } => matches!(&*key, "kind" | "items"),
-            };
-            if !is_read {
-                map.next_value::<IgnoredAny>()?;
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
             }
         }
         Ok(())
@@ -267,21 +241,42 @@ struct Position<'a> {
     r#continue: Option<JsonText<'a>>,
 }
 
-/// An object of which only namespace and name are read.
+/// An object of which only what identifies it is read.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Named<'a> {
-    #[serde(borrow)]
-    metadata: Identity<'a>,
+struct NamedObject {
+    metadata: NamedMetadata,
 }
 
+/// What identifies an object; empty what it does not say.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Identity<'a> {
-    #[serde(borrow)]
-    namespace: Option<JsonText<'a>>,
-    #[serde(borrow)]
-    name: Option<JsonText<'a>>,
+pub(in crate::cli) struct NamedMetadata {
+    #[serde(deserialize_with = "text_or_empty")]
+    pub(in crate::cli) namespace: ArcStr,
+    #[serde(deserialize_with = "text_or_empty")]
+    pub(in crate::cli) name: ArcStr,
+    #[serde(deserialize_with = "text_or_empty")]
+    pub(in crate::cli) uid: ArcStr,
+}
+
+impl NamedMetadata {
+    /// That of an object (JSON text).
+    pub(in crate::cli) fn of(object: &str) -> Self {
+        serde_json::from_str::<NamedObject>(object).unwrap_or_default().metadata
+    }
+}
+
+impl fmt::Display for NamedMetadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let separator = if self.namespace.is_empty() { "" } else { "/" };
+        write!(f, "{}{separator}{}", self.namespace, self.name)
+    }
+}
+
+fn text_or_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ArcStr, D::Error> {
+    let text = Option::<JsonText<'de>>::deserialize(deserializer)?;
+    Ok(text.map(|text| ArcStr::from(&*text.0)).unwrap_or_default())
 }
 
 /// A text, borrowed where it is written without escapes.

@@ -1,26 +1,29 @@
-//! The volumes, claims, classes and pods of dumps or of a cluster.
+//! The objects of dumps or of a cluster.
 //!
 //! A dump of a large cluster has hundreds of MB: JSON is read straight into what decisions look at, on
-//! all cores, and no object is kept whole. Not here: places in manifests, which `check` gives; a dump
-//! has no author.
+//! all cores, and an object is kept whole only where the purpose needs it. Not here: places in manifests, which `check`
+//! gives; a dump has no author.
 
 pub(in crate::cli) mod batch;
 pub(in crate::cli) mod item;
 pub(in crate::cli) mod new_object;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use indicatif::ProgressBar;
+use jiff::Timestamp;
 
 use self::batch::{
     BatchResult, RawObject, ReadObject, ReadPurpose, UnreadableObject, namespace_of, read_share,
 };
 use self::item::{DumpItem, sections};
-use self::new_object::{NewObject, is_stored, set_default_class, stored};
+use self::new_object::{NewObject, is_stored, set_default_class};
 use crate::binding::{ClaimOutcome, Collection, ListedCollections, Observed, View};
+use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::{ClusterClient, ReadError};
 use crate::cli::input::listing::{Listing, lacks};
@@ -41,6 +44,14 @@ pub(in crate::cli) struct StorageState {
     pub(in crate::cli) listed: ListedCollections,
     /// The files, or `cluster`.
     pub(in crate::cli) source: String,
+    /// How old the files are, where that matters.
+    pub(in crate::cli) age: Duration,
+    /// The cluster itself, to ask it for more.
+    pub(in crate::cli) cluster: Option<ClusterClient>,
+    /// What the account may not read, with what to do.
+    pub(in crate::cli) notes: Vec<String>,
+    /// When the snapshot that is being read was taken.
+    taken: Option<Timestamp>,
     /// Objects without a uid, in the order of the input: they are still to be applied.
     manifests: Vec<NewObject>,
     /// How many objects and lists were found.
@@ -75,50 +86,86 @@ impl PodCoverage {
 }
 
 /// The name of a cluster in messages.
-const CLUSTER: &str = "cluster";
+pub(in crate::cli) const CLUSTER: &str = "cluster";
+/// Where a cluster lists its Pending pods, in all namespaces.
+const WAITING_PODS: &str = "/api/v1/pods?fieldSelector=status.phase%3DPending";
+/// Where a cluster lists its namespaces.
+const NAMESPACES: &str = "/api/v1/namespaces";
+/// Where a cluster lists its nodes.
+pub(in crate::cli) const NODES: &str = "/api/v1/nodes";
 /// From this many objects on, several threads read them and a progress bar is shown.
 const MANY: usize = 10_000;
 /// Objects that are read between two steps of the bar.
 const STEP: usize = 1_000;
 
 impl StorageState {
-    /// Reads what a cluster lists of volumes, claims and classes, and asks it for the pods that wait.
-    pub(in crate::cli) fn of_cluster(
-        cluster: &ClusterClient,
-        lists: &[String],
+    /// Reads the dumps that are named, else asks the cluster.
+    pub(in crate::cli) fn read(
+        paths: &[PathBuf],
+        cluster: &ClusterArgs,
+        purpose: ReadPurpose,
     ) -> Result<Self, Failure> {
-        let mut state = Self::of_lists(lists, CLUSTER, ReadPurpose::Plan)?;
-        match cluster.waiting_pods() {
-            Ok(list) => {
-                state.text(&list, CLUSTER, ReadPurpose::Plan)?;
-                state.listed.add(Collection::Pods);
-            }
-            Err(ReadError::Forbidden(_)) => {
-                let note = "you may not list the pods of all namespaces: whether a pod uses a PVC with delayed \
-                     binding is not known; use an account that may, or a dump";
-                state.pods = PodCoverage::Partial(note.to_owned());
-            }
-            Err(error @ (ReadError::NotFound(_) | ReadError::Failed(_))) => {
-                return Err(error.into());
-            }
+        if !paths.is_empty() {
+            return Ok(Self::of_files(paths, purpose)?.0);
         }
-        state.namespaces(cluster)?;
+        let cluster = ClusterClient::connect(cluster)?;
+        let lists = cluster.lists()?;
+        Self::of_cluster(cluster, &lists, purpose)
+    }
+
+    /// Reads what a cluster lists of volumes, claims and classes, and asks it for what else is needed.
+    pub(in crate::cli) fn of_cluster(
+        cluster: ClusterClient,
+        lists: &[String],
+        purpose: ReadPurpose,
+    ) -> Result<Self, Failure> {
+        let mut state = Self::of_lists(lists, CLUSTER, purpose)?;
+        match purpose {
+            ReadPurpose::Plan | ReadPurpose::Explanation => {
+                if !state.list(&cluster, WAITING_PODS, Collection::Pods, purpose)? {
+                    let note = "you may not list the pods of all namespaces: whether a pod uses a PVC with delayed \
+                         binding is not known; use an account that may, or a dump";
+                    state.pods = PodCoverage::Partial(note.to_owned());
+                }
+                // Without the permission the tenants of namespaces stay unknown.
+                if state.view.volumes().any(|volume| volume.labels.get(TENANT).is_some()) {
+                    state.list(&cluster, NAMESPACES, Collection::Namespaces, purpose)?;
+                }
+            }
+            ReadPurpose::Verdicts => {
+                for (path, collection, what) in [
+                    (NAMESPACES, Collection::Namespaces, "which modes hold in them"),
+                    (NODES, Collection::Nodes, "which there are"),
+                ] {
+                    if !state.list(&cluster, path, collection, purpose)? {
+                        state.notes.push(format!(
+                            "you may not list {path}: {what} is not known; use an account that may, or a dump"
+                        ));
+                    }
+                }
+            }
+            // Asked for where a verdict depends on it.
+            ReadPurpose::Changes => {}
+        }
+        state.cluster = Some(cluster);
         Ok(state)
     }
 
-    /// Lists the namespaces of the cluster if a volume belongs to a tenant. Without the permission their tenants stay
-    /// unknown.
-    fn namespaces(&mut self, cluster: &ClusterClient) -> Result<(), Failure> {
-        if !self.view.volumes().any(|volume| volume.labels.get(TENANT).is_some()) {
-            return Ok(());
-        }
-        match cluster.get(ResourceKind::Namespaces.path()) {
+    /// Reads what a cluster lists at `path`; whether the account may list it.
+    fn list(
+        &mut self,
+        cluster: &ClusterClient,
+        path: &str,
+        collection: Collection,
+        purpose: ReadPurpose,
+    ) -> Result<bool, Failure> {
+        match cluster.get(path) {
             Ok(list) => {
-                self.text(&list, CLUSTER, ReadPurpose::Plan)?;
-                self.listed.add(Collection::Namespaces);
-                Ok(())
+                self.text(&list, CLUSTER, purpose)?;
+                self.listed.add(collection);
+                Ok(true)
             }
-            Err(ReadError::Forbidden(_)) => Ok(()),
+            Err(ReadError::Forbidden(_)) => Ok(false),
             Err(error @ (ReadError::NotFound(_) | ReadError::Failed(_))) => Err(error.into()),
         }
     }
@@ -136,6 +183,11 @@ impl StorageState {
             state.text(&text, &name, purpose)?;
             if state.count == before {
                 return Err(no_object(&name));
+            }
+            if purpose == ReadPurpose::Changes {
+                // A snapshot says when it was taken, however often it was copied since.
+                let age = state.taken.take().map_or_else(|| age_of(path), since);
+                state.age = state.age.max(age);
             }
             texts.push((name, text));
         }
@@ -169,6 +221,7 @@ impl StorageState {
         Ok(state)
     }
 
+    /// Reads a text, which `name` gave.
     pub(in crate::cli) fn text(
         &mut self,
         text: &str,
@@ -180,6 +233,13 @@ impl StorageState {
 
     fn sections(&mut self, text: &str, name: &str, purpose: ReadPurpose) -> Result<(), Failure> {
         for mut section in sections(text, name)? {
+            let is_undated = section.listing.is_snapshot() && section.taken.is_none();
+            if purpose == ReadPurpose::Changes && is_undated {
+                return Err(Failure::usage(format!(
+                    "{name}: the snapshot does not say when it was taken; make a new one with bindery snapshot"
+                )));
+            }
+            self.taken = self.taken.or(section.taken);
             self.count += usize::from(section.listing.may_be_empty());
             self.objects(&section.items, &mut section.listing, (name, purpose))?;
             section.listing.conclude(&mut self.listed);
@@ -259,24 +319,8 @@ impl StorageState {
         // Over what is stored, a manifest is an update.
         let is_update = manifest.as_ref().is_some_and(|one| is_stored(&self.view, &one.key));
         self.manifests.extend(manifest);
-        if is_update {
-            return;
-        }
-        match observed {
-            Observed::Claim(claim) => self.view.apply(Observed::Claim(stored(claim))),
-            // Most pods wait for nothing.
-            Observed::Pod(pod) if pod.claims.is_empty() => {
-                self.view.apply(Observed::PodGone(pod.key.clone()));
-            }
-            observed @ (Observed::Volume(_)
-            | Observed::Class(_)
-            | Observed::Pod(_)
-            | Observed::VolumeGone(_)
-            | Observed::ClaimGone(_)
-            | Observed::ClassGone(_)
-            | Observed::PodGone(_)
-            | Observed::Namespace(_)
-            | Observed::NamespaceGone(_)) => self.view.apply(observed),
+        if !is_update {
+            self.view.apply(observed);
         }
     }
 
@@ -289,6 +333,17 @@ impl StorageState {
         manifests.reverse();
         manifests
     }
+}
+
+/// The time since then; zero if it is in the future.
+fn since(taken: Timestamp) -> Duration {
+    Duration::try_from(Timestamp::now().duration_since(taken)).unwrap_or_default()
+}
+
+/// The age of a file; zero if it is in the future or unknown, as that of standard input.
+fn age_of(path: &Path) -> Duration {
+    let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    modified.and_then(|modified| modified.elapsed().ok()).unwrap_or_default()
 }
 
 /// Hands on a text that is JSON, or each document of one that is YAML as JSON.

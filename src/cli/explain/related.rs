@@ -1,0 +1,233 @@
+//! Objects related to the one that is explained, of the dump or of the cluster as it is now.
+//!
+//! Nodes, pods and events are read only where an explanation needs them; that the account may not see one of them is a
+//! note. Not here: volumes, claims, classes and the pods that wait, which are settled as a plan settles them.
+
+use std::fmt::Display;
+
+use super::target::nearby;
+use crate::api::event::{Event, event};
+use crate::api::list::items;
+use crate::api::pods::{any_pod, pod as unfinished};
+use crate::api::scheduling::constraints;
+use crate::binding::{Collection, ObjectKey};
+use crate::cli::exit::Failure;
+use crate::cli::input::cluster::{ClusterClient, ReadError};
+use crate::cli::input::dump::{CLUSTER, NODES};
+use crate::cli::input::listing::lacks;
+use crate::cli::input::text::error_reason;
+use crate::cli::preview::settled::SettledCluster;
+use crate::model::{ClaimKey, Constraints, Pod, PodKey};
+
+/// The objects that were read, and why not all were.
+#[derive(Debug)]
+pub(super) struct PartialList<T> {
+    /// What was found.
+    pub found: Vec<T>,
+    /// Why not all was.
+    pub note: Option<String>,
+}
+
+/// Kind, namespace and name of the object that events are about.
+pub(super) type EventObject<'a> = (&'a str, &'a str, &'a str);
+
+/// A claim as the object of events.
+pub(super) fn event_object(key: &ClaimKey) -> EventObject<'_> {
+    ("PersistentVolumeClaim", &key.namespace, &key.name)
+}
+
+impl SettledCluster {
+    /// What is said of an object of which too little is known, and of one whose manifest is denied.
+    pub(super) fn notes_on(&self, object: &ObjectKey) -> impl Iterator<Item = String> {
+        let open = self.settlement.open.get(object);
+        let open = open.map(|open| lacks(self.place(), &self.state.listed, open));
+        open.into_iter().chain(self.denied.note_on(object))
+    }
+
+    /// Its name in messages.
+    pub(super) fn place(&self) -> &str {
+        if self.state.cluster.is_some() { "the cluster" } else { &self.state.source }
+    }
+
+    /// The failure for an object that does not exist, with the names that are near.
+    pub(super) fn missing(
+        &self,
+        what: &str,
+        name: &str,
+        names: impl Iterator<Item = String>,
+    ) -> Failure {
+        let place = self.place();
+        let near = nearby(name, names);
+        let advice = if near.is_empty() {
+            "check name and namespace".to_owned()
+        } else {
+            format!("there is {}", near.join(", "))
+        };
+        Failure::usage(format!("{what} \"{name}\" does not exist in {place}; {advice}"))
+    }
+
+    /// The events about an object.
+    pub(super) fn events(&self, object: EventObject<'_>) -> PartialList<Event> {
+        if let Some(cluster) = &self.state.cluster {
+            return events(cluster, object);
+        }
+        let mut seen = self.shown("Event", event);
+        seen.found.retain(|event| (&*event.kind, &*event.namespace, &*event.name) == object);
+        let is_whole = self.state.listed.has_in(Collection::Events, &object.1.into());
+        seen.lacking(self, Collection::Events, is_whole, "whether there are events about it")
+    }
+
+    /// The nodes, each as `node` reads it.
+    pub(super) fn nodes<T>(
+        &self,
+        node: impl Fn(&str) -> Result<T, serde_json::Error>,
+    ) -> PartialList<T> {
+        if let Some(cluster) = &self.state.cluster {
+            return listed(cluster, NODES, "Node", node);
+        }
+        let is_whole = self.state.listed.has(Collection::Nodes);
+        self.shown("Node", node).lacking(self, Collection::Nodes, is_whole, "which Nodes there are")
+    }
+
+    /// The pods that use a claim and have not finished.
+    pub(super) fn users(&self, key: &ClaimKey) -> PartialList<Pod> {
+        let PartialList { found, note } = if let Some(cluster) = &self.state.cluster {
+            let path = format!("/api/v1/namespaces/{}/pods", key.namespace);
+            listed(cluster, &path, "Pod", unfinished)
+        } else {
+            let is_whole = self.state.listed.has(Collection::Pods);
+            let shown = self.shown("Pod", unfinished);
+            shown.lacking(self, Collection::Pods, is_whole, "which Pods there are")
+        };
+        let found = found.into_iter().flatten().filter(|pod| pod.uses(key)).collect();
+        PartialList { found, note }
+    }
+
+    /// The objects of a kind that a dump shows.
+    fn shown<T>(
+        &self,
+        kind: &str,
+        object: impl Fn(&str) -> Result<T, serde_json::Error>,
+    ) -> PartialList<T> {
+        let of_kind = self.state.others.iter().filter(|other| *other.kind == *kind);
+        read(of_kind.map(|other| &*other.text), kind, &self.state.source, object)
+    }
+
+    /// The pod of this name, and what it asks of its node.
+    pub(super) fn pod(&self, key: &PodKey) -> Result<(Pod, Constraints), Failure> {
+        if let Some(cluster) = &self.state.cluster {
+            return pod(cluster, key);
+        }
+        let PartialList { found: pods, note } = self.shown("Pod", whole_pod);
+        let found = pods.iter().find(|(pod, _)| pod.key == *key).cloned();
+        let unread = note.map(|note| Failure::usage(format!("{note}; make a new dump")));
+        let names = || pods.iter().map(|(pod, _)| pod.key.to_string());
+        found
+            .ok_or_else(|| unread.unwrap_or_else(|| self.missing("pod", &key.to_string(), names())))
+    }
+}
+
+impl<T> PartialList<T> {
+    fn nothing(failure: &Failure) -> Self {
+        Self { found: Vec::new(), note: Some(failure.message.clone()) }
+    }
+
+    /// Notes that `fact` is not known, unless the dump shows all of the collection.
+    fn lacking(
+        mut self,
+        of: &SettledCluster,
+        collection: Collection,
+        is_whole: bool,
+        fact: &str,
+    ) -> Self {
+        if !is_whole {
+            let lacks = lacks(&of.state.source, &of.state.listed, &[collection].into());
+            self.note.get_or_insert_with(|| format!("{fact} is not known: {lacks}"));
+        }
+        self
+    }
+}
+
+fn whole_pod(text: &str) -> Result<(Pod, Constraints), serde_json::Error> {
+    Ok((any_pod(text)?, constraints(text)?))
+}
+
+/// The objects of a kind, as far as they can be read.
+fn read<'a, T>(
+    texts: impl Iterator<Item = &'a str>,
+    kind: &str,
+    source: &str,
+    object: impl Fn(&str) -> Result<T, serde_json::Error>,
+) -> PartialList<T> {
+    let mut seen = PartialList { found: Vec::new(), note: None };
+    for text in texts {
+        match object(text) {
+            Ok(object) => seen.found.push(object),
+            Err(error) => {
+                let article = if kind == "Event" { "an" } else { "a" };
+                let reason = error_reason(&error);
+                seen.note = Some(format!("{source}: {article} {kind} cannot be read: {reason}"));
+            }
+        }
+    }
+    seen
+}
+
+/// The objects of a kind that a cluster lists at `path`.
+fn listed<T>(
+    cluster: &ClusterClient,
+    path: &str,
+    kind: &str,
+    object: impl Fn(&str) -> Result<T, serde_json::Error>,
+) -> PartialList<T> {
+    let list = match cluster.get(path) {
+        Ok(list) => list,
+        Err(error) => return PartialList::nothing(&error.into()),
+    };
+    match items(&list) {
+        Ok(texts) => read(texts.into_iter(), kind, CLUSTER, object),
+        Err(error) => {
+            let reason = error_reason(&error);
+            PartialList::nothing(&Failure::usage(format!("{path} cannot be read: {reason}")))
+        }
+    }
+}
+
+/// Where the events about a claim are.
+pub fn events_path(key: &ClaimKey) -> String {
+    path_of_events(event_object(key))
+}
+
+fn path_of_events((kind, namespace, name): EventObject<'_>) -> String {
+    format!(
+        "/api/v1/namespaces/{namespace}/events?fieldSelector=involvedObject.kind%3D{kind},\
+         involvedObject.name%3D{name}"
+    )
+}
+
+/// The events about an object, asked of the cluster.
+pub(super) fn events(cluster: &ClusterClient, object: EventObject<'_>) -> PartialList<Event> {
+    listed(cluster, &path_of_events(object), "Event", event)
+}
+
+/// A pod and what it asks of its node, asked of the cluster.
+pub(super) fn pod(cluster: &ClusterClient, key: &PodKey) -> Result<(Pod, Constraints), Failure> {
+    let path = format!("/api/v1/namespaces/{}/pods/{}", key.namespace, key.name);
+    let text = found(cluster.get(&path), "pod", key)?;
+    whole_pod(&text)
+        .map_err(|error| Failure::usage(format!("pod \"{key}\" cannot be read: {error}")))
+}
+
+/// The answer about one object; that it does not exist is wrong input.
+pub(super) fn found(
+    answer: Result<String, ReadError>,
+    what: &str,
+    key: &impl Display,
+) -> Result<String, Failure> {
+    answer.map_err(|error| match error {
+        ReadError::NotFound(_) => Failure::usage(format!(
+            "{what} \"{key}\" does not exist in the cluster; check name and namespace"
+        )),
+        ReadError::Forbidden(failure) | ReadError::Failed(failure) => failure,
+    })
+}

@@ -3,50 +3,30 @@
 
 use std::time::Duration;
 
-use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Registry};
+use prometheus::{HistogramVec, IntCounterVec};
 
 use super::reconciler::{EndedOperation, Recycled, VolumeOperation};
 use crate::binding::Recycling;
-use crate::telemetry::registry::{counters, register};
+use crate::telemetry::registry::metric_table;
 
 /// Bounds in seconds (Kubernetes: `metrics.go` of the persistent volume controller).
 const BOUNDS: [f64; 13] =
     [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 25.0, 50.0, 120.0, 300.0, 600.0];
 
-/// The metrics.
-#[derive(Debug)]
-pub(super) struct OperationMetrics {
-    seconds: HistogramVec,
-    errors: IntCounterVec,
-    recyclings: HistogramVec,
+metric_table! {
+    /// The metrics.
+    #[derive(Debug)]
+    pub(super) struct OperationMetrics {
+        /// Time until a PersistentVolume was provisioned and bound, or deleted.
+        seconds: HistogramVec = "volume_operation_total_seconds" ["plugin_name", "operation_name"] in BOUNDS,
+        /// PersistentVolumes that could not be deleted.
+        errors: IntCounterVec = "volume_operation_total_errors" ["plugin_name", "operation_name"],
+        /// Time that a recycling took, by outcome.
+        recyclings: HistogramVec = "bindery_controller_recycling_duration_seconds" ["outcome"] in BOUNDS,
+    }
 }
 
 impl OperationMetrics {
-    /// Registers them.
-    pub(super) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let labels = ["plugin_name", "operation_name"];
-        Ok(Self {
-            seconds: histograms(
-                registry,
-                "volume_operation_total_seconds",
-                "Time until a PersistentVolume was provisioned and bound, or deleted.",
-                &labels,
-            )?,
-            errors: counters(
-                registry,
-                "volume_operation_total_errors",
-                "PersistentVolumes that could not be deleted.",
-                &labels,
-            )?,
-            recyclings: histograms(
-                registry,
-                "bindery_controller_recycling_duration_seconds",
-                "Time that a recycling took, by outcome.",
-                &["outcome"],
-            )?,
-        })
-    }
-
     /// Counts an operation that has ended.
     pub(super) fn count(&self, ended: &EndedOperation) {
         let name = match ended.operation {
@@ -70,14 +50,4 @@ impl OperationMetrics {
         };
         self.recyclings.with_label_values(&[outcome]).observe(took.as_secs_f64());
     }
-}
-
-fn histograms(
-    registry: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-) -> Result<HistogramVec, prometheus::Error> {
-    let options = HistogramOpts::new(name, help).buckets(BOUNDS.to_vec());
-    register(registry, HistogramVec::new(options, labels)?)
 }

@@ -52,7 +52,7 @@ pub struct ControllerSettings {
 
 /// Makes the metrics: a probe for the health port, and its other end for the controller.
 pub fn meter() -> Result<(Probe, Meter), prometheus::Error> {
-    let metrics = Arc::new(ControllerMetrics::register()?);
+    let metrics = Arc::new(ControllerMetrics::new()?);
     let probe = Probe { metrics: Arc::clone(&metrics) };
     Ok((probe, Meter::new(metrics)))
 }

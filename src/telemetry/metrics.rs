@@ -4,14 +4,13 @@
 //! once, here.
 
 use prometheus::{
-    Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts,
-    Registry, TextEncoder,
+    Gauge, GaugeVec, Histogram, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
 };
 
 use super::configuration::ConfigurationMetrics;
 use super::connections::ConnectionMetrics;
 use super::process::register_process;
-use super::registry::{counters, register};
+use super::registry::{metric_table, register};
 use crate::rules::{Effect, Endpoint, Mode, Ruling, Weight};
 
 /// Bounds of the duration histogram in seconds: a verdict takes microseconds, a live read
@@ -19,31 +18,42 @@ use crate::rules::{Effect, Endpoint, Mode, Ruling, Weight};
 const DURATION_BOUNDS: [f64; 11] =
     [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.01, 0.05, 0.25, 1.0, 3.0];
 
-/// All metrics of the process.
-#[derive(Debug)]
-pub struct WebhookMetrics {
-    registry: Registry,
-    reviews: [[IntCounter; 2]; 5],
-    /// Time from the complete body of a review to its response.
-    pub duration: Histogram,
-    rule_results: IntCounterVec,
-    exemptions: IntCounterVec,
-    edits: IntCounterVec,
-    rejected: IntCounterVec,
-    /// Reviews and live reads that panicked.
-    pub panics: IntCounter,
-    live_reads: IntCounterVec,
-    /// Connections and their events.
-    pub connections: ConnectionMetrics,
-    /// Seconds since the last event or bookmark of each watch.
-    pub watch_age: GaugeVec,
-    /// 1 once every resource has been listed.
-    pub synced: IntGauge,
-    /// When the serving certificate expires, in seconds since 1970.
-    pub certificate_expiry: Gauge,
-    reloads: IntCounterVec,
-    /// Reloads of the configuration file.
-    pub configuration: ConfigurationMetrics,
+metric_table! {
+    /// All metrics of the process.
+    #[derive(Debug)]
+    pub struct WebhookMetrics {
+        /// Time from the complete body of an AdmissionReview to its response.
+        pub duration: Histogram = "bindery_admission_duration_seconds" in DURATION_BOUNDS,
+        /// Violations found, by rule and result: denied, warned, would_deny, would_warn (mode audit), exempted or
+        /// unconfirmed.
+        rule_results: IntCounterVec = "bindery_rule_results_total" ["rule", "result"],
+        /// Violations allowed by an exemption, by rule.
+        exemptions: IntCounterVec = "bindery_exemptions_total" ["rule"],
+        /// Mutations made, by edit.
+        edits: IntCounterVec = "bindery_edits_total" ["edit"],
+        /// Requests rejected with an HTTP error instead of an AdmissionReview, by reason.
+        rejected: IntCounterVec = "bindery_requests_rejected_total" ["reason"],
+        /// Live reads of the API server that confirm a verdict, by outcome.
+        live_reads: IntCounterVec = "bindery_live_reads_total" ["outcome"],
+        /// Reloads of the serving certificate and key, by outcome.
+        reloads: IntCounterVec = "bindery_certificate_reloads_total" ["outcome"],
+        /// AdmissionReviews and live reads that panicked.
+        pub panics: IntCounter = "bindery_panics_total",
+        /// Seconds since the last event or bookmark of the watch, by resource.
+        pub watch_age: GaugeVec = "bindery_watch_age_seconds" ["resource"],
+        /// 1 once every resource has been listed.
+        pub synced: IntGauge = "bindery_cache_synced",
+        /// When the serving certificate expires, in seconds since 1970.
+        pub certificate_expiry: Gauge = "bindery_certificate_expiry_timestamp_seconds",
+    }
+    and(registry) {
+        registry: Registry = registry.clone(),
+        reviews: [[IntCounter; 2]; 5] = reviews(registry)?,
+        /// Connections and their events.
+        pub connections: ConnectionMetrics = ConnectionMetrics::register(registry)?,
+        /// Reloads of the configuration file.
+        pub configuration: ConfigurationMetrics = ConfigurationMetrics::register(registry)?,
+    }
 }
 
 /// The decision on a review.
@@ -56,107 +66,11 @@ pub enum ReviewDecision {
 }
 
 impl WebhookMetrics {
-    /// Registers all metrics with a registry of their own.
-    #[expect(clippy::too_many_lines, reason = "a list: one entry a metric")]
-    pub fn register() -> Result<Self, prometheus::Error> {
+    /// All metrics, with a registry of their own.
+    pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         register_process(&registry)?;
-        let reviews = counters(
-            &registry,
-            "bindery_admission_requests_total",
-            "AdmissionReviews answered, by path and decision.",
-            &["path", "decision"],
-        )?;
-        let of_path = |path: &str| {
-            ["allowed", "denied"].map(|decision| reviews.with_label_values(&[path, decision]))
-        };
-        Ok(Self {
-            reviews: [
-                "/validate/guard",
-                "/validate/advise",
-                "/validate/restricted",
-                "/validate/tenancy",
-                "/mutate",
-            ]
-            .map(of_path),
-            duration: register(
-                &registry,
-                Histogram::with_opts(
-                    HistogramOpts::new(
-                        "bindery_admission_duration_seconds",
-                        "Time from the complete body of an AdmissionReview to its response.",
-                    )
-                    .buckets(DURATION_BOUNDS.to_vec()),
-                )?,
-            )?,
-            rule_results: counters(
-                &registry,
-                "bindery_rule_results_total",
-                "Violations found, by rule and result: denied, warned, would_deny, would_warn (mode audit), exempted or unconfirmed.",
-                &["rule", "result"],
-            )?,
-            exemptions: counters(
-                &registry,
-                "bindery_exemptions_total",
-                "Violations allowed by an exemption, by rule.",
-                &["rule"],
-            )?,
-            edits: counters(
-                &registry,
-                "bindery_edits_total",
-                "Mutations made, by edit.",
-                &["edit"],
-            )?,
-            rejected: counters(
-                &registry,
-                "bindery_requests_rejected_total",
-                "Requests rejected with an HTTP error instead of an AdmissionReview, by reason.",
-                &["reason"],
-            )?,
-            live_reads: counters(
-                &registry,
-                "bindery_live_reads_total",
-                "Live reads of the API server that confirm a verdict, by outcome.",
-                &["outcome"],
-            )?,
-            connections: ConnectionMetrics::register(&registry)?,
-            reloads: counters(
-                &registry,
-                "bindery_certificate_reloads_total",
-                "Reloads of the serving certificate and key, by outcome.",
-                &["outcome"],
-            )?,
-            configuration: ConfigurationMetrics::register(&registry)?,
-            panics: register(
-                &registry,
-                IntCounter::new(
-                    "bindery_panics_total",
-                    "AdmissionReviews and live reads that panicked.",
-                )?,
-            )?,
-            watch_age: register(
-                &registry,
-                GaugeVec::new(
-                    Opts::new(
-                        "bindery_watch_age_seconds",
-                        "Seconds since the last event or bookmark of the watch, by resource.",
-                    ),
-                    &["resource"],
-                )?,
-            )?,
-            synced: register(
-                &registry,
-                IntGauge::new("bindery_cache_synced", "1 once every resource has been listed.")?,
-            )?,
-            certificate_expiry: register(
-                &registry,
-                Gauge::new(
-                    "bindery_certificate_expiry_timestamp_seconds",
-                    "When the serving certificate expires, in seconds since 1970.",
-                )?,
-            )?,
-            registry,
-        })
+        Self::register(&registry)
     }
 
     /// Counts an answered review by its endpoint.
@@ -206,10 +120,26 @@ impl WebhookMetrics {
 
     /// All metrics as text.
     pub fn text(&self) -> Result<String, prometheus::Error> {
-        let mut out = Vec::new();
-        TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
-        Ok(String::from_utf8_lossy(&out).into_owned())
+        TextEncoder::new().encode_to_string(&self.registry.gather())
     }
+}
+
+/// The counters of answered reviews: by path, those that were allowed and denied.
+fn reviews(registry: &Registry) -> Result<[[IntCounter; 2]; 5], prometheus::Error> {
+    let help = "AdmissionReviews answered, by path and decision.";
+    let options = Opts::new("bindery_admission_requests_total", help);
+    let reviews = register(registry, IntCounterVec::new(options, &["path", "decision"])?)?;
+    let paths = [
+        "/validate/guard",
+        "/validate/advise",
+        "/validate/restricted",
+        "/validate/tenancy",
+        "/mutate",
+    ];
+    let of_path = |path: &str| {
+        ["allowed", "denied"].map(|decision| reviews.with_label_values(&[path, decision]))
+    };
+    Ok(paths.map(of_path))
 }
 
 /// The value of the label `result`. Rules in mode audit count as what they would do in their own mode.

@@ -114,7 +114,7 @@ impl Webhook {
         client: Client,
         rules: &'static [&'static Rule],
     ) -> Result<Self, WebhookError> {
-        let metrics = Arc::new(WebhookMetrics::register()?);
+        let metrics = Arc::new(WebhookMetrics::new()?);
         let reviews_listener = listen_on(options.listen, "--listen", &options.limits)?;
         let health_listener =
             listen_on(options.health_listen, "--health-listen", &Limits::health())?;

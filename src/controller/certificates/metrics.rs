@@ -1,37 +1,23 @@
 //! Metrics of the certificates that the leader keeps.
 
 use jiff::Timestamp;
-use prometheus::{Gauge, IntCounterVec, Opts, Registry};
+use prometheus::{Gauge, IntCounterVec};
 
 use crate::certificates::rotation::RotationStep;
-use crate::telemetry::registry::{counters, register};
+use crate::telemetry::registry::metric_table;
 
-/// What became of certificates.
-#[derive(Debug)]
-pub(in crate::controller) struct CertificateMetrics {
-    steps: IntCounterVec,
-    ca_expiry: Gauge,
+metric_table! {
+    /// What became of certificates.
+    #[derive(Debug)]
+    pub(in crate::controller) struct CertificateMetrics {
+        /// Steps in the renewal of certificates, by step and outcome.
+        steps: IntCounterVec = "bindery_controller_certificate_steps_total" ["step", "outcome"],
+        /// When the newest CA ends; 0 if this process keeps none.
+        ca_expiry: Gauge = "bindery_controller_authority_expiry_timestamp_seconds",
+    }
 }
 
 impl CertificateMetrics {
-    pub(in crate::controller) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
-        Ok(Self {
-            steps: counters(
-                registry,
-                "bindery_controller_certificate_steps_total",
-                "Steps in the renewal of certificates, by step and outcome.",
-                &["step", "outcome"],
-            )?,
-            ca_expiry: register(
-                registry,
-                Gauge::with_opts(Opts::new(
-                    "bindery_controller_authority_expiry_timestamp_seconds",
-                    "When the newest CA ends; 0 if this process keeps none.",
-                ))?,
-            )?,
-        })
-    }
-
     pub(super) fn count(&self, step: RotationStep, outcome: &str) {
         let step = match step {
             RotationStep::CreateCa(_) => "create_ca",

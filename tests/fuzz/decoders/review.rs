@@ -93,7 +93,7 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
         shared,
         reader: ReadDispatcher::disconnected(),
         policy: Arc::new(ArcSwap::from_pointee(policy)),
-        metrics: Arc::new(WebhookMetrics::register().expect("metrics of its own")),
+        metrics: Arc::new(WebhookMetrics::new().expect("metrics of its own")),
         lines: UserLines::default(),
     }
 });

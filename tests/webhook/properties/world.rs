@@ -22,7 +22,7 @@ use crate::shared::generated::{Knowledge, REASON, VOLUMES};
 use crate::stage::Scene;
 
 static METRICS: LazyLock<Arc<WebhookMetrics>> =
-    LazyLock::new(|| Arc::new(WebhookMetrics::register().unwrap()));
+    LazyLock::new(|| Arc::new(WebhookMetrics::new().unwrap()));
 
 /// These tests do not wait: what is not answered at once fails.
 const LEFT: Duration = Duration::from_secs(10);

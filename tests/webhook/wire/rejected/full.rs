@@ -106,7 +106,7 @@ fn serve(row: &FullRow) -> (PortServer, SocketAddr, Arc<LoadShedder>) {
         shared: Arc::new(SharedStore::default()),
         reader: ReadDispatcher::disconnected(),
         policy: Arc::new(ArcSwap::from_pointee(Policy::default())),
-        metrics: Arc::new(WebhookMetrics::register().unwrap()),
+        metrics: Arc::new(WebhookMetrics::new().unwrap()),
         lines: UserLines::default(),
     };
     let limits = (row.limits)(Limits::reviews());

@@ -10,8 +10,9 @@ use super::process::{self, Signals};
 use crate::certificates::rotation::Periods;
 use crate::client::connect::{Address, connect};
 use crate::client::lease::{LeaderElection, Timing};
+use crate::controller::metrics::ControllerMetrics;
 use crate::controller::mode::ControllerMode;
-use crate::controller::run::{ControllerSettings, meter, run_metered};
+use crate::controller::run::{ControllerSettings, run_metered};
 use crate::controller::{certificates, health};
 use crate::follow::configuration::ConfigurationSource;
 use crate::listen::listen;
@@ -66,13 +67,14 @@ async fn serve(arguments: &ControllerArgs, timing: Timing) -> Result<Exit, Failu
     let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
     let client = connect(&address).await?;
     let settings = settings(arguments, timing);
-    let (probe, meter) = meter().map_err(|error| Failure::usage(error.to_string()))?;
-    let connections = probe.metrics.connections.clone();
+    let metrics = ControllerMetrics::new().map_err(|error| Failure::usage(error.to_string()))?;
+    let metrics = Arc::new(metrics);
+    let connections = metrics.connections.clone();
     let endpoint = PortOptions {
         name: "health",
         listener: health_port(arguments.health_listen)?,
         security: Security::Plain,
-        router: health::router(probe),
+        router: health::router(Arc::clone(&metrics)),
         limits: Limits::health(),
     };
     let observer = Arc::new(ConnectionCounter { connections, panics: None });
@@ -86,7 +88,7 @@ async fn serve(arguments: &ControllerArgs, timing: Timing) -> Result<Exit, Failu
         "starting"
     );
     tokio::select! {
-        ended = run_metered(client, settings, meter, signals.next()) => {
+        ended = run_metered(client, settings, metrics, signals.next()) => {
             ended.map_err(|error| Failure::usage(logging::chain(&error)))?;
         }
         ended = port.join() => {

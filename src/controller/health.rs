@@ -12,33 +12,26 @@ use axum::routing::get;
 
 use super::metrics::ControllerMetrics;
 
-/// What the health port shows.
-#[derive(Clone, Debug)]
-pub struct Probe {
-    /// The metrics.
-    pub metrics: Arc<ControllerMetrics>,
-}
-
 /// The paths of the health port.
-pub fn router(probe: Probe) -> Router {
+pub fn router(metrics: Arc<ControllerMetrics>) -> Router {
     Router::new()
         .route("/livez", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/startupz", get(ready))
-        .route("/metrics", get(metrics))
-        .with_state(probe)
+        .route("/metrics", get(text))
+        .with_state(metrics)
 }
 
-async fn ready(State(probe): State<Probe>) -> (StatusCode, &'static str) {
-    if probe.metrics.synced.get() == 1 {
+async fn ready(State(metrics): State<Arc<ControllerMetrics>>) -> (StatusCode, &'static str) {
+    if metrics.synced.get() == 1 {
         (StatusCode::OK, "ok\n")
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not every resource was listed yet\n")
     }
 }
 
-async fn metrics(State(probe): State<Probe>) -> (StatusCode, String) {
-    match probe.metrics.text() {
+async fn text(State(metrics): State<Arc<ControllerMetrics>>) -> (StatusCode, String) {
+    match metrics.text() {
         Ok(text) => (StatusCode::OK, text),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }

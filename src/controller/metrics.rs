@@ -12,7 +12,7 @@ use prometheus::{
     GaugeVec, Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry, TextEncoder,
 };
 
-use super::census::{Counts, ObjectCounter, ObjectCounts};
+use super::census::{Counts, ObjectCounts};
 use super::certificates::metrics::CertificateMetrics;
 use super::mode::ControllerMode;
 use super::operations::OperationMetrics;
@@ -26,20 +26,6 @@ use crate::telemetry::registry::metric_table;
 /// Bounds of the duration of a write in seconds: a healthy API server answers within milliseconds, and
 /// none is waited for longer than five seconds.
 const DURATION_BOUNDS: [f64; 10] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0];
-
-/// The metrics of a controller, and what they count.
-#[derive(Debug)]
-pub struct Meter {
-    pub(super) metrics: Arc<ControllerMetrics>,
-    pub(super) counter: ObjectCounter,
-}
-
-impl Meter {
-    /// Nothing is counted yet.
-    pub(super) fn new(metrics: Arc<ControllerMetrics>) -> Self {
-        Self { metrics, counter: ObjectCounter::default() }
-    }
-}
 
 metric_table! {
     /// All metrics of the process.

@@ -10,14 +10,15 @@ use tokio::sync::mpsc::channel;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::certificates::{CertificateSettings, Keeping};
+use super::census::ObjectCounter;
+use super::certificates::CertificateSettings;
+use super::certificates::keeping::Keeping;
 use super::configuration;
 use super::error::LoopError;
 use super::event_sender::EventSender;
 use super::fallback::{Fallback, remedy};
-use super::health::Probe;
 use super::lead::Lead;
-use super::metrics::{ControllerMetrics, Meter};
+use super::metrics::ControllerMetrics;
 use super::mode::ControllerMode;
 use super::reconciler::Reconciler;
 use super::recycle::Recyclers;
@@ -50,13 +51,6 @@ pub struct ControllerSettings {
     pub certificates: Option<CertificateSettings>,
 }
 
-/// Makes the metrics: a probe for the health port, and its other end for the controller.
-pub fn meter() -> Result<(Probe, Meter), prometheus::Error> {
-    let metrics = Arc::new(ControllerMetrics::new()?);
-    let probe = Probe { metrics: Arc::clone(&metrics) };
-    Ok((probe, Meter::new(metrics)))
-}
-
 /// Runs the controller through `client` until `stop` resolves; then waits for what is in flight and gives up the lease.
 /// Its metrics are not shown.
 pub async fn run(
@@ -64,15 +58,14 @@ pub async fn run(
     settings: ControllerSettings,
     stop: impl Future<Output = ()>,
 ) -> Result<(), LoopError> {
-    let (_probe, meter) = meter()?;
-    run_metered(client, settings, meter, stop).await
+    run_metered(client, settings, Arc::new(ControllerMetrics::new()?), stop).await
 }
 
 /// Runs the controller as [`run`] does, with these metrics.
 pub async fn run_metered(
     client: Client,
     settings: ControllerSettings,
-    meter: Meter,
+    metrics: Arc<ControllerMetrics>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), LoopError> {
     let start = Instant::now();
@@ -90,7 +83,7 @@ pub async fn run_metered(
     let until = lead.until.clone();
     let mut recorders = JoinSet::new();
     let (sender, changes) = channel(configuration::CHANGES_COUNT_MAX);
-    let counted = meter.metrics.configuration.clone();
+    let counted = metrics.configuration.clone();
     let followed = configuration::follow(settings.configuration, counted, sender)?;
     if let Some(name) = settings.config_map.filter(|_| settings.events) {
         let (client, namespace) = (client.clone(), settings.own_namespace.clone());
@@ -98,7 +91,7 @@ pub async fn run_metered(
     }
     let recyclers =
         Recyclers::new(&client, followed.current(), settings.own_namespace, (until, timing));
-    let mut keeping = Keeping::start(&client, settings.certificates, &meter.metrics);
+    let mut keeping = Keeping::start(&client, settings.certificates, &metrics);
     let mut runner = Runner {
         reader: LiveReader::new(client.clone()),
         client,
@@ -110,7 +103,8 @@ pub async fn run_metered(
         until: lead.until.clone(),
         fallback: Fallback::new(lead.other_binder.clone(), remedy),
         margin: timing.margin(),
-        meter,
+        metrics,
+        counter: ObjectCounter::default(),
         event_sender,
         start,
         records: settings.events,

@@ -13,11 +13,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
+use super::census::ObjectCounter;
 use super::error::LoopError;
 use super::event_sender::{EventSender, WatchEvent};
 use super::fallback::Fallback;
 use super::lead::NO_EXPIRY;
-use super::metrics::Meter;
+use super::metrics::ControllerMetrics;
 use super::reads::PendingRead;
 use super::reconciler::{PendingEvent, Reconciler, Task};
 use super::recycle::Recyclers;
@@ -59,7 +60,8 @@ pub(super) struct Runner {
     pub(super) fallback: Fallback,
     /// How much of the lease must be left for a write to be sent.
     pub(super) margin: Duration,
-    pub(super) meter: Meter,
+    pub(super) metrics: Arc<ControllerMetrics>,
+    pub(super) counter: ObjectCounter,
     pub(super) event_sender: Arc<EventSender>,
     pub(super) start: Instant,
     /// Whether events are stored in the cluster.
@@ -99,14 +101,14 @@ impl Runner {
                 Some(done) = self.requests.0.join_next() => self.on_reply(done?),
                 ended = self.recyclers.next() => {
                     let (order, end, took) = ended?;
-                    self.meter.metrics.operations.count_recycling(&end, took);
+                    self.metrics.operations.count_recycling(&end, took);
                     self.reconciler.on_recycled(order, end, Instant::now());
                 }
                 () = sleep_until(wake.min(ends)) => {}
             }
             self.drain()?;
             for ended in self.reconciler.take_ended() {
-                self.meter.metrics.operations.count(&ended);
+                self.metrics.operations.count(&ended);
             }
         }
     }
@@ -127,8 +129,8 @@ impl Runner {
         let left = until.map(|until| until.saturating_duration_since(now));
         let is_leading = left.is_some_and(|left| left > self.margin);
         self.reconciler.set_leading(is_leading, now);
-        self.meter.metrics.leading.set(i64::from(is_leading));
-        self.meter.metrics.synced.set(i64::from(self.reconciler.is_synced()));
+        self.metrics.leading.set(i64::from(is_leading));
+        self.metrics.synced.set(i64::from(self.reconciler.is_synced()));
         self.fallback.apply(&mut self.reconciler, is_leading, now);
         if !is_leading || self.reconciler.has_fallen_back() {
             self.recyclers.stop_all();
@@ -168,13 +170,13 @@ impl Runner {
         let now = Instant::now();
         match reply {
             Reply::Sent(write, outcome) => {
-                self.meter.metrics.count_write(&write, &outcome);
+                self.metrics.count_write(&write, &outcome);
                 self.reconciler.on_write_outcome(&write, outcome, now);
             }
             Reply::Read(read, live) => self.reconciler.on_answer(&read, &live, now),
             Reply::Checked(object, live) => self.reconciler.on_checked(&object, &live, now),
             Reply::Recorded(event, is_stored) => {
-                self.meter.metrics.count_event(event.announcement.reason, is_stored);
+                self.metrics.count_event(event.announcement.reason, is_stored);
                 self.reconciler.on_recorded(&event, is_stored, now);
             }
         }
@@ -185,7 +187,7 @@ impl Runner {
         match task {
             Task::Send(write) => self.send(write, until),
             Task::Read(read) => {
-                self.meter.metrics.live_reads.inc();
+                self.metrics.live_reads.inc();
                 let reader = self.reader.clone();
                 self.requests.0.spawn(async move {
                     let live = answer(&reader, read.read.clone()).await;
@@ -233,7 +235,7 @@ impl Runner {
             self.reconciler.on_write_outcome(&write, outcome, Instant::now());
             return;
         }
-        let (client, duration) = (self.client.clone(), self.meter.metrics.write_duration.clone());
+        let (client, duration) = (self.client.clone(), self.metrics.write_duration.clone());
         self.requests.0.spawn(async move {
             let start = Instant::now();
             let outcome = send(&client, &write, deadline).await;
@@ -244,7 +246,7 @@ impl Runner {
 
     /// Brings the metrics up to date; returns how long they may stay so.
     fn count(&mut self) -> Duration {
-        let (metrics, reconciler) = (&self.meter.metrics, &self.reconciler);
+        let (metrics, reconciler) = (&self.metrics, &self.reconciler);
         let seconds = self.start.elapsed();
         for (kind, last) in self.event_sender.last_active() {
             let age = seconds.saturating_sub(last).as_secs_f64();
@@ -256,7 +258,7 @@ impl Runner {
         metrics.writes_under_way.set(whole(reconciler.writes_in_flight()));
         metrics.divergences.inc_by(reconciler.divergences() - metrics.divergences.get());
         metrics.show_mode(reconciler.mode());
-        match self.meter.counter.step(reconciler.view()) {
+        match self.counter.step(reconciler.view()) {
             Some(counts) => {
                 metrics.show_objects(counts);
                 COUNT_PAUSE.1

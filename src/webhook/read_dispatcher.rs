@@ -13,15 +13,9 @@ use crate::binding::{LiveReads, Read};
 use crate::client::reads::LiveReader;
 
 /// Makes live reads; without a client every read fails.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ReadDispatcher {
     live: Option<(LiveReader, Handle)>,
-}
-
-impl std::fmt::Debug for ReadDispatcher {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReadDispatcher").field("connected", &self.live.is_some()).finish()
-    }
 }
 
 impl ReadDispatcher {

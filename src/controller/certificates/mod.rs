@@ -8,7 +8,7 @@
 //! serving what is stored (`webhook`).
 
 mod budget;
-mod keeping;
+pub(super) mod keeping;
 pub(super) mod metrics;
 mod seen;
 
@@ -22,7 +22,6 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use self::budget::Budget;
-pub(super) use self::keeping::Keeping;
 use self::seen::{Followers, InstallationState};
 use super::metrics::ControllerMetrics;
 use crate::api::installation::Installation;

@@ -2,7 +2,6 @@
 //!
 //! Sent once: a failure is the caller's to report. Not here: when something may be sent.
 
-use std::fmt;
 use std::time::Duration;
 
 use http::Method;
@@ -41,13 +40,16 @@ pub(super) struct Made {
 }
 
 /// Why a request came to nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
     /// The object does not exist.
+    #[error("{0}")]
     NotFound(String),
     /// The API server rejected it.
+    #[error("{message}")]
     Rejected { code: u16, message: String },
     /// It is unknown: there was no reply in time, or none that can be read.
+    #[error("{0}")]
     Unknown(String),
 }
 
@@ -195,21 +197,6 @@ impl Api {
                 Trouble::Rejected { code: status.code, message: status.message }
             }
         })
-    }
-}
-
-impl fmt::Debug for Api {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Api").field("namespace", &self.namespace).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotFound(message) | Self::Rejected { message, .. } => f.write_str(message),
-            Self::Unknown(reason) => f.write_str(reason),
-        }
     }
 }
 

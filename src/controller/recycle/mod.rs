@@ -49,7 +49,6 @@ pub(super) struct Recyclers {
 }
 
 /// One recycler.
-#[derive(Debug)]
 struct Worker {
     api: Api,
     configuration: Arc<Configuration>,

@@ -36,7 +36,6 @@ pub(super) enum Fate {
 }
 
 /// A recycler pod that is watched.
-#[derive(Debug)]
 pub(super) struct PodWatch<'a> {
     api: &'a Api,
     order: &'a RecycleOrder,

@@ -9,7 +9,6 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -39,6 +38,7 @@ const LINES_MAX: u32 = 10;
 const LINES_WINDOW: Duration = Duration::from_secs(1);
 
 /// What the threads of one port share.
+#[derive(Debug)]
 pub(crate) struct ListenerState {
     pub(crate) port: Arc<Port>,
     tls: Option<Arc<ArcSwap<ServerConfig>>>,
@@ -254,45 +254,27 @@ fn failure(error: &io::Error) -> (HandshakeFailure, String) {
     (class, error.to_string())
 }
 
-/// Limits how many handshakes of one thread sign at once; the others wait in order.
+/// Limits how many handshakes of one thread sign at once; some others wait in order.
 struct HandshakeQueue {
-    free: Semaphore,
-    waiting: AtomicUsize,
-    queue: usize,
+    turns: Semaphore,
+    places: Semaphore,
 }
 
 impl HandshakeQueue {
     fn new(limits: &Limits) -> Self {
         Self {
-            free: Semaphore::new(limits.handshakes_at_once),
-            waiting: AtomicUsize::new(0),
-            queue: limits.handshake_queue,
+            turns: Semaphore::new(limits.handshakes_at_once),
+            places: Semaphore::new(limits.handshake_queue),
         }
     }
 
     async fn take(&self) -> Result<SemaphorePermit<'_>, (HandshakeFailure, String)> {
         let full = || (HandshakeFailure::QueueFull, "too many handshakes wait".to_owned());
-        if let Ok(turn) = self.free.try_acquire() {
+        if let Ok(turn) = self.turns.try_acquire() {
             return Ok(turn);
         }
-        let _waiting = QueuedHandshake::new(&self.waiting, self.queue).ok_or_else(full)?;
-        self.free.acquire().await.map_err(|_| full())
-    }
-}
-
-/// A handshake that waits for its turn; it leaves the queue when dropped.
-struct QueuedHandshake<'a>(&'a AtomicUsize);
-
-impl<'a> QueuedHandshake<'a> {
-    fn new(count: &'a AtomicUsize, queue: usize) -> Option<Self> {
-        let queued = Self(count);
-        (count.fetch_add(1, Ordering::Relaxed) < queue).then_some(queued)
-    }
-}
-
-impl Drop for QueuedHandshake<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let _place = self.places.try_acquire().map_err(|_| full())?;
+        self.turns.acquire().await.map_err(|_| full())
     }
 }
 
@@ -311,7 +293,7 @@ mod tests {
         drop(turn);
         let turn = waiting.as_mut().await.unwrap();
         give_up_waiting(&handshakes).await;
-        assert_eq!(handshakes.waiting.load(Ordering::Relaxed), 0);
+        assert_eq!(handshakes.places.available_permits(), 1);
         drop(turn);
         assert!(handshakes.take().await.is_ok());
     }
@@ -325,7 +307,7 @@ mod tests {
 
     async fn give_up_waiting(handshakes: &HandshakeQueue) {
         let waiting = polled_once(Box::pin(handshakes.take())).await;
-        assert_eq!(handshakes.waiting.load(Ordering::Relaxed), 1);
+        assert_eq!(handshakes.places.available_permits(), 0);
         drop(waiting);
     }
 }

@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tokio::sync::{Semaphore, SemaphorePermit};
+
 use super::limits::Limits;
 use super::rejection::Rejection;
 
@@ -15,13 +17,7 @@ use super::rejection::Rejection;
 pub struct LoadShedder {
     limits: Limits,
     body_bytes: AtomicUsize,
-    reviews: AtomicUsize,
-}
-
-/// A review in progress, which counts until it is dropped.
-#[derive(Debug)]
-pub struct ReviewPermit {
-    shedder: Arc<LoadShedder>,
+    reviews: Semaphore,
 }
 
 /// Bytes reserved for one body, which are released when it is dropped.
@@ -34,17 +30,16 @@ pub(crate) struct ByteReservation {
 impl LoadShedder {
     /// Nothing used yet.
     pub fn new(limits: Limits) -> Arc<Self> {
-        Arc::new(Self { limits, body_bytes: AtomicUsize::new(0), reviews: AtomicUsize::new(0) })
+        Arc::new(Self {
+            body_bytes: AtomicUsize::new(0),
+            reviews: Semaphore::new(limits.reviews),
+            limits,
+        })
     }
 
     /// A permit for one review, to be held until its response is made; or [`Rejection::ReviewsFull`].
-    pub fn admit(self: &Arc<Self>) -> Result<ReviewPermit, Rejection> {
-        // Made before the check, so that its drop undoes the count on either way out.
-        let permit = ReviewPermit { shedder: Arc::clone(self) };
-        if self.reviews.fetch_add(1, Ordering::Relaxed) >= self.limits.reviews {
-            return Err(Rejection::ReviewsFull);
-        }
-        Ok(permit)
+    pub fn admit(&self) -> Result<SemaphorePermit<'_>, Rejection> {
+        self.reviews.try_acquire().map_err(|_| Rejection::ReviewsFull)
     }
 
     /// Bytes of bodies held now, as memory taken for them.
@@ -54,7 +49,7 @@ impl LoadShedder {
 
     /// Reviews under way now.
     pub fn reviews(&self) -> usize {
-        self.reviews.load(Ordering::Relaxed)
+        self.limits.reviews - self.reviews.available_permits()
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -63,12 +58,6 @@ impl LoadShedder {
 
     pub(crate) fn reserve(self: &Arc<Self>) -> ByteReservation {
         ByteReservation { shedder: Arc::clone(self), bytes: 0 }
-    }
-}
-
-impl Drop for ReviewPermit {
-    fn drop(&mut self) {
-        self.shedder.reviews.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

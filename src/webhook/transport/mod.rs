@@ -30,7 +30,6 @@ pub use connection::ReviewAnswered;
 pub use deadlines::ConnectionStage;
 pub use limits::Limits;
 pub use observer::{
-    ConnectionEnd, ConnectionLimit, HandshakeFailure, NoopObserver, TransportEvent,
-    TransportObserver,
+    ConnectionEnd, ConnectionLimit, HandshakeFailure, TransportEvent, TransportObserver,
 };
 pub use server::{PortOptions, PortServer, Security, ServeError};

@@ -6,7 +6,7 @@
 use super::deadlines::ConnectionStage;
 
 /// Observes the events of connections. It is called on the threads that serve, so it should only count.
-pub trait TransportObserver: Send + Sync {
+pub trait TransportObserver: std::fmt::Debug + Send + Sync {
     /// One event, of the port with this name (see [`PortOptions`](super::PortOptions)).
     fn observe(&self, endpoint: &'static str, event: TransportEvent);
 }
@@ -103,12 +103,4 @@ impl ConnectionLimit {
             Self::Peer => "peer",
         }
     }
-}
-
-/// Observes nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoopObserver;
-
-impl TransportObserver for NoopObserver {
-    fn observe(&self, _endpoint: &'static str, _event: TransportEvent) {}
 }

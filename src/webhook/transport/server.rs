@@ -3,7 +3,6 @@
 //! Each thread has a single-threaded runtime and accepts from the same socket: measured faster and
 //! steadier than one runtime over many threads, because a request never changes threads.
 
-use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
@@ -53,6 +52,7 @@ pub enum Security {
 }
 
 /// One port: what to listen on, how and for whom.
+#[derive(Debug)]
 pub struct PortOptions {
     /// Its name in logs, metrics and thread names, such as `reviews`.
     pub name: &'static str,
@@ -67,6 +67,7 @@ pub struct PortOptions {
 }
 
 /// A port that is being served. Dropping it stops the port at once, without waiting for the end.
+#[derive(Debug)]
 pub struct PortServer {
     shared: Arc<ListenerState>,
     address: SocketAddr,
@@ -167,27 +168,6 @@ impl PortServer {
 impl Drop for PortServer {
     fn drop(&mut self) {
         self.shared.port.drain.stop();
-    }
-}
-
-impl fmt::Debug for PortServer {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("PortServer")
-            .field("endpoint", &self.shared.port.name)
-            .field("address", &self.address)
-            .field("connections", &self.connections())
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for PortOptions {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("PortOptions")
-            .field("name", &self.name)
-            .field("listener", &self.listener)
-            .finish_non_exhaustive()
     }
 }
 

@@ -3,11 +3,12 @@
 //!
 //! Not here: the Service path and the chart.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use bindery::api::registration::{Registration, WebhookTarget};
 use bindery::client::connect::Address;
 use bindery::follow::configuration::ConfigurationSource;
@@ -15,8 +16,11 @@ use bindery::rules::Policy;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::webhook::certificate::CertificateSource;
 use bindery::webhook::run::{Options, Webhook};
-use bindery::webhook::transport::Limits;
+use bindery::webhook::transport::reload::PairWatch;
 use bindery::webhook::transport::tls::PairFiles;
+use bindery::webhook::transport::{
+    Limits, PortOptions, PortServer, Security, TransportEvent, TransportObserver,
+};
 use hyper::Method;
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::Value;
@@ -80,6 +84,27 @@ pub(crate) fn pair() -> Pair {
     std::fs::write(&files.certificate, certificate.pem()).unwrap();
     std::fs::write(&files.key, key.serialize_pem()).unwrap();
     Pair { files, authority: certificate.pem(), _folder: folder }
+}
+
+/// Serves `router` with TLS on a port of its own, without a webhook.
+pub(crate) fn serve(name: &'static str, pair: &Pair, router: Router) -> PortServer {
+    let serving = PairWatch::start(pair.files.clone(), |_| {});
+    let serving = serving.unwrap_or_else(|error| panic!("{error}"));
+    let endpoint = PortOptions {
+        name,
+        listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(),
+        security: Security::Tls(serving.current()),
+        router,
+        limits: Limits::reviews(),
+    };
+    PortServer::start(endpoint, NonZeroUsize::MIN, Arc::new(Unobserved)).unwrap()
+}
+
+#[derive(Debug)]
+struct Unobserved;
+
+impl TransportObserver for Unobserved {
+    fn observe(&self, _endpoint: &'static str, _event: TransportEvent) {}
 }
 
 impl Installed {

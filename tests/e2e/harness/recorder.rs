@@ -6,8 +6,6 @@
 //! webhook. Not here: who makes requests (`cases`).
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, TcpListener};
-use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,13 +16,12 @@ use bindery::api::review::{AdmissionRequest, AdmissionResponse, parse_request, r
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::mutations::all_on;
 use bindery::rules::{Endpoint, ReadAccess};
-use bindery::webhook::transport::tls::ServingPair;
-use bindery::webhook::transport::{Limits, NoopObserver, PortOptions, PortServer, Security};
+use bindery::webhook::transport::PortServer;
 use hyper::Method;
 use serde_json::{Value, json};
 
 use crate::eventually::eventually;
-use crate::installed::{MUTATING, VALIDATING, pair, register};
+use crate::installed::{MUTATING, VALIDATING, pair, register, serve};
 use crate::plane::persona::{ALL, TENANT};
 use crate::plane::{Body, Persona, Plane};
 
@@ -59,22 +56,12 @@ impl Recorder {
     /// Starts it, registers it and waits until it is asked.
     pub(crate) fn on(plane: &Plane) -> Self {
         let pair = pair();
-        let serving = ServingPair::load(&pair.files).unwrap_or_else(|error| panic!("{error}"));
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let address = listener.local_addr().unwrap();
         let received = Reply::default();
         let router = Router::new()
             .route("/{*endpoint}", axum::routing::post(receive))
             .with_state(Arc::clone(&received));
-        let endpoint = PortOptions {
-            name: "recorder",
-            listener,
-            security: Security::Tls(Arc::new(arc_swap::ArcSwap::new(serving.config()))),
-            router,
-            limits: Limits::reviews(),
-        };
-        let server =
-            PortServer::start(endpoint, NonZeroUsize::MIN, Arc::new(NoopObserver)).unwrap();
+        let server = serve("recorder", &pair, router);
+        let address = server.address();
         let registration = registration(format!("https://{address}"), pair.authority);
         let validating = serde_json::to_value(registration.validating()).unwrap();
         let mutating = serde_json::to_value(registration.mutating()).unwrap();

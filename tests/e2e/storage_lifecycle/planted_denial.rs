@@ -3,16 +3,12 @@
 //!
 //! It denies what has "planted" in its name or its namespace, so that the scenes can be set by another user.
 
-use std::net::{Ipv4Addr, TcpListener};
-use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::routing::post;
 use bindery::api::review::{AdmissionResponse, response_bytes};
-use bindery::webhook::transport::tls::ServingPair;
-use bindery::webhook::transport::{Limits, NoopObserver, PortOptions, PortServer, Security};
+use bindery::webhook::transport::PortServer;
 use serde_json::{Value, json};
 
 use super::actors::{ACTORS, Writer};
@@ -20,7 +16,7 @@ use super::scenarios;
 use super::tally::Tally;
 use super::witness::{by, configuration, entry};
 use crate::eventually::eventually;
-use crate::installed::{VALIDATING, pair, register};
+use crate::installed::{VALIDATING, pair, register, serve};
 use crate::no_false_denials::world::{STATIC, VOLUMES, World};
 use crate::plane::persona::{self, ARRANGER};
 use crate::plane::{Plane, claim_path};
@@ -57,17 +53,8 @@ pub(super) fn every_writer_is_watched(plane: &Plane) {
 /// Serves and registers it.
 fn deny(plane: &Plane) -> PortServer {
     let pair = pair();
-    let serving = ServingPair::load(&pair.files).unwrap_or_else(|error| panic!("{error}"));
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = listener.local_addr().unwrap();
-    let endpoint = PortOptions {
-        name: "planted",
-        listener,
-        security: Security::Tls(Arc::new(arc_swap::ArcSwap::new(serving.config()))),
-        router: Router::new().route("/", post(denial)),
-        limits: Limits::reviews(),
-    };
-    let server = PortServer::start(endpoint, NonZeroUsize::MIN, Arc::new(NoopObserver)).unwrap();
+    let server = serve("planted", &pair, Router::new().route("/", post(denial)));
+    let address = server.address();
     let planted = |writer: &Writer| {
         let condition = format!(
             "{} && [request.?namespace.orValue(''), request.?name.orValue('')]\

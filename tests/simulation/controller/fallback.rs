@@ -1,8 +1,9 @@
 //! Falling back from `full` beside another binder: what is stored of it, what clears it, and what does not.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use bindery::controller::health::Probe;
+use bindery::controller::metrics::ControllerMetrics;
 use bindery::controller::mode::ControllerMode;
 use bindery_sim::{Method, ApiRequest, ApiServer};
 use http_body_util::BodyExt;
@@ -26,7 +27,7 @@ const MANAGED_FIELDS: &str = r#""managedFields":[{"manager":"kube-controller-man
     "fieldsV1":{"f:spec":{"f:claimRef":{"f:uid":{}}}}}]"#;
 
 /// A controller in `full` that is shown who wrote a volume.
-fn start(server: &ApiServer, identity: Option<&str>) -> (Running, Probe) {
+fn start(server: &ApiServer, identity: Option<&str>) -> (Running, Arc<ControllerMetrics>) {
     // A watch sends one object a line.
     let theirs = format!("{MARK},{}", MANAGED_FIELDS.replace('\n', ""));
     let show = move |bytes: axum::body::Bytes| match std::str::from_utf8(&bytes) {
@@ -80,7 +81,7 @@ async fn is_let_be(server: &ApiServer, name: &str) -> bool {
     volume != "Available" && volume != "Bound" && claim != "Bound"
 }
 
-async fn mode(probe: &Probe) -> &'static str {
+async fn mode(probe: &Arc<ControllerMetrics>) -> &'static str {
     let (_, metrics) = probed(probe, "/metrics").await;
     let is_in = |mode: &ControllerMode| {
         metrics.contains(&format!("bindery_controller_mode{{mode=\"{}\"}} 1", mode.label()))

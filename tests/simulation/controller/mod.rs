@@ -1,13 +1,15 @@
 //! The real controller over the simulated server, through kube's client.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bindery::client::lease::{LeaderElection, Timing, TimingError};
 use bindery::config::Configuration;
 use bindery::controller::error::LoopError;
-use bindery::controller::health::{Probe, router};
+use bindery::controller::health::router;
+use bindery::controller::metrics::ControllerMetrics;
 use bindery::controller::mode::ControllerMode;
-use bindery::controller::run::{ControllerSettings, meter, run_metered};
+use bindery::controller::run::{ControllerSettings, run_metered};
 use bindery::follow::configuration::ConfigurationSource;
 use bindery_sim::{ApiRequest, ApiServer, ClusterState, Method};
 use http_body_util::BodyExt;
@@ -25,7 +27,7 @@ pub(crate) struct Running {
 }
 
 /// What the health port says at a path.
-pub(crate) async fn probed(probe: &Probe, path: &str) -> (u16, String) {
+pub(crate) async fn probed(probe: &Arc<ControllerMetrics>, path: &str) -> (u16, String) {
     let request = http::Request::get(path).body(axum::body::Body::empty()).expect("a request");
     let Ok(answer) = router(probe.clone()).oneshot(request).await;
     let code = answer.status().as_u16();
@@ -34,7 +36,10 @@ pub(crate) async fn probed(probe: &Probe, path: &str) -> (u16, String) {
 }
 
 impl Running {
-    pub(crate) fn probed(server: &ApiServer, mode: ControllerMode) -> (Self, Probe) {
+    pub(crate) fn probed(
+        server: &ApiServer,
+        mode: ControllerMode,
+    ) -> (Self, Arc<ControllerMetrics>) {
         Self::through(Client::new(server.clone(), "default"), mode, None)
     }
 
@@ -50,7 +55,7 @@ impl Running {
         client: Client,
         mode: ControllerMode,
         election: Option<LeaderElection>,
-    ) -> (Self, Probe) {
+    ) -> (Self, Arc<ControllerMetrics>) {
         Self::under(Configuration::default(), client, mode, election)
     }
 
@@ -59,9 +64,10 @@ impl Running {
         client: Client,
         mode: ControllerMode,
         election: Option<LeaderElection>,
-    ) -> (Self, Probe) {
+    ) -> (Self, Arc<ControllerMetrics>) {
         let (stop, stopped) = oneshot::channel::<()>();
-        let (probe, meter) = meter().expect("metrics");
+        let metrics = Arc::new(ControllerMetrics::new().expect("metrics"));
+        let probe = Arc::clone(&metrics);
         let own_namespace = "kube-system".to_owned();
         let settings = ControllerSettings {
             mode,
@@ -72,7 +78,7 @@ impl Running {
             events: true,
             certificates: None,
         };
-        let task = tokio::spawn(run_metered(client, settings, meter, async {
+        let task = tokio::spawn(run_metered(client, settings, metrics, async {
             let _ = stopped.await;
         }));
         (Self { stop, task }, probe)

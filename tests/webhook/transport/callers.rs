@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use bindery::webhook::transport::tls::{ClientVerification, PairError, PairFiles, ServingPair};
+use bindery::webhook::transport::reload::PairWatch;
+use bindery::webhook::transport::tls::{ClientVerification, PairError, PairFiles};
 use bindery::webhook::transport::{Limits, PortServer, Security};
 use rcgen::{DnType, ExtendedKeyUsagePurpose, SanType};
 use rustls::pki_types::pem::PemObject;
@@ -40,10 +41,9 @@ fn port(names: &[&str]) -> Port {
     fs::write(folder.path().join("tls.crt"), certificate).unwrap();
     fs::write(folder.path().join("tls.key"), key).unwrap();
     fs::write(folder.path().join("callers.crt"), calling.pem()).unwrap();
-    let pair = ServingPair::load(&files(folder.path(), names)).unwrap();
-    let current = Arc::new(arc_swap::ArcSwap::new(pair.config()));
+    let pair = PairWatch::start(files(folder.path(), names), |_| {}).unwrap();
     let counts = Arc::new(Counts::default());
-    let (server, _) = serve("reviews", Security::Tls(current), Limits::reviews(), &counts);
+    let (server, _) = serve("reviews", Security::Tls(pair.current()), Limits::reviews(), &counts);
     Port { server, serving, calling, counts }
 }
 
@@ -115,10 +115,9 @@ fn an_unreadable_client_ca_is_reported() {
     fs::write(folder.path().join("tls.key"), &key).unwrap();
     let files = files(folder.path(), &[]);
     let authority = folder.path().join("callers.crt");
-    assert!(
-        matches!(ServingPair::load(&files), Err(PairError::Missing { path }) if path == authority)
-    );
+    let load = || PairWatch::start(files.clone(), |_| {});
+    assert!(matches!(load(), Err(PairError::Missing(path)) if path == authority));
     fs::write(&authority, "hello").unwrap();
-    let reported = ServingPair::load(&files);
-    assert!(matches!(reported, Err(PairError::NoCertificate { path }) if path == authority));
+    let reported = load();
+    assert!(matches!(reported, Err(PairError::NoCertificate(path)) if path == authority));
 }

@@ -115,6 +115,7 @@ async fn dropping_a_server_closes_its_port() {
 }
 
 /// A defect in the accept loop.
+#[derive(Debug)]
 struct Panicking;
 
 impl TransportObserver for Panicking {

@@ -15,7 +15,8 @@ use axum::{Extension, Router};
 use bindery::webhook::transport::body::read_body;
 use bindery::webhook::transport::load_shedder::LoadShedder;
 use bindery::webhook::transport::rejection;
-use bindery::webhook::transport::tls::{PairFiles, ServingPair};
+use bindery::webhook::transport::reload::PairWatch;
+use bindery::webhook::transport::tls::PairFiles;
 use bindery::webhook::transport::{
     Limits, PortOptions, PortServer, ReviewAnswered, Security, TransportEvent, TransportObserver,
 };
@@ -115,7 +116,7 @@ impl Authority {
 pub(crate) const ASKED: &str = "Asked";
 
 /// Counts events by their `Debug` text.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Counts(Mutex<BTreeMap<String, usize>>);
 
 impl TransportObserver for Counts {
@@ -154,16 +155,19 @@ impl Served {
     pub(crate) fn start_named(name: &'static str, limits: Limits) -> Self {
         let authority = Authority::new();
         let (certificate, key) = authority.issue(2020, 2060);
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name| folder.path().join(name);
         let files = PairFiles {
-            certificate: "tls.crt".into(),
-            key: "tls.key".into(),
+            certificate: file("tls.crt"),
+            key: file("tls.key"),
             host: None,
             callers: None,
         };
-        let pair = ServingPair::from_pem(certificate.as_bytes(), key.as_bytes(), &files).unwrap();
-        let tls = Arc::new(ArcSwap::new(pair.config()));
+        std::fs::write(&files.certificate, certificate).unwrap();
+        std::fs::write(&files.key, key).unwrap();
+        let pair = PairWatch::start(files, |_| {}).unwrap();
         let counts = Arc::new(Counts::default());
-        let (server, shedder) = serve(name, Security::Tls(tls), limits, &counts);
+        let (server, shedder) = serve(name, Security::Tls(pair.current()), limits, &counts);
         Self { authority, server, shedder, counts }
     }
 

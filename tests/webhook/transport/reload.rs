@@ -249,7 +249,7 @@ fn an_expired_pair_is_served_at_the_start_and_says_so_and_a_missing_one_is_not()
     let mut mount = Mount::new("expired");
     let files = mount.files();
     let missing = PairWatch::start(files.clone(), |_| {}).unwrap_err();
-    assert!(matches!(&missing, PairError::Missing { path } if *path == files.certificate));
+    assert!(matches!(&missing, PairError::Missing(path) if *path == files.certificate));
     let (certificate, key) = authority.issue(2020, 2021);
     mount.swap(Some(&certificate), Some(&key));
     let (report, reports) = channel();

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::http::header::CONNECTION;
 use axum::http::{HeaderValue, Request, Response};
 use axum::response::IntoResponse;
@@ -36,6 +36,7 @@ use super::observer::{ConnectionEnd, TransportEvent, TransportObserver};
 use super::rejection::Rejection;
 
 /// What the connections of one port share.
+#[derive(Debug)]
 pub(crate) struct Port {
     pub(crate) name: &'static str,
     pub(crate) router: Router,
@@ -145,14 +146,18 @@ struct ConnectionService {
 }
 
 impl hyper::service::Service<Request<Incoming>> for ConnectionService {
-    type Response = Response<ResponseBody>;
+    type Response = Response<StagedBody<Body>>;
     type Error = Infallible;
     type Future = RequestFuture;
 
     fn call(&self, request: Request<Incoming>) -> RequestFuture {
         let stage = self.permit.stage();
         stage.enter(ConnectionStage::Body);
-        let request = request.map(|body| RequestBody { body, stage: Arc::clone(stage) });
+        let request = request.map(|body| StagedBody {
+            body,
+            stage: Arc::clone(stage),
+            end: StageCell::body_received,
+        });
         RequestFuture {
             handler: self.router.clone().call(request),
             permit: self.permit.clone(),
@@ -169,7 +174,7 @@ struct RequestFuture {
 }
 
 impl Future for RequestFuture {
-    type Output = Result<Response<ResponseBody>, Infallible>;
+    type Output = Result<Response<StagedBody<Body>>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // A panic answers this one request; the handler is never polled again.
@@ -190,61 +195,27 @@ impl Future for RequestFuture {
             self.permit.note_review();
         }
         let stage = Arc::clone(self.permit.stage());
-        Poll::Ready(Ok(response.map(|body| ResponseBody { body, stage })))
+        let end = |stage: &StageCell| stage.enter(ConnectionStage::Reply);
+        Poll::Ready(Ok(response.map(|body| StagedBody { body, stage, end })))
     }
 }
 
-/// The body of a request, which records in the stage when it is complete.
-struct RequestBody {
-    body: Incoming,
+/// A body whose end the stage of its connection records: of a request when nothing more of it is wanted, of a response
+/// when hyper has taken its last byte.
+struct StagedBody<B> {
+    body: B,
     stage: Arc<StageCell>,
+    end: fn(&StageCell),
 }
 
-impl HttpBody for RequestBody {
-    type Data = Bytes;
-    type Error = hyper::Error;
+impl<B: HttpBody + Unpin> HttpBody for StagedBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        if self.body.is_end_stream() || matches!(polled, Poll::Ready(None)) {
-            self.stage.body_received();
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl Drop for RequestBody {
-    fn drop(&mut self) {
-        // A handler that drops the body waits for no more of it.
-        self.stage.body_received();
-    }
-}
-
-/// The body of a response, which records in the stage when hyper has taken its last byte.
-struct ResponseBody {
-    body: Body,
-    stage: Arc<StageCell>,
-}
-
-impl HttpBody for ResponseBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         Pin::new(&mut self.body).poll_frame(cx)
     }
 
@@ -257,9 +228,9 @@ impl HttpBody for ResponseBody {
     }
 }
 
-impl Drop for ResponseBody {
+impl<B> Drop for StagedBody<B> {
     fn drop(&mut self) {
-        self.stage.enter(ConnectionStage::Reply);
+        (self.end)(&self.stage);
     }
 }
 

@@ -13,7 +13,6 @@ use super::*;
 use crate::webhook::transport::body::read_body;
 use crate::webhook::transport::connection_limiter::ConnectionLimiter;
 use crate::webhook::transport::load_shedder::LoadShedder;
-use crate::webhook::transport::observer::NoopObserver;
 
 const GET: &[u8] = b"GET /now HTTP/1.1\r\nhost: a\r\n\r\n";
 
@@ -45,6 +44,13 @@ fn router(limits: &Limits) -> Router {
         )
 }
 
+#[derive(Debug)]
+struct Unobserved;
+
+impl TransportObserver for Unobserved {
+    fn observe(&self, _endpoint: &'static str, _event: TransportEvent) {}
+}
+
 async fn panicking() -> StatusCode {
     panic!("a defect on purpose")
 }
@@ -57,7 +63,7 @@ fn port() -> Arc<Port> {
         router,
         limits,
         drain: Drain::default(),
-        observer: Arc::new(NoopObserver),
+        observer: Arc::new(Unobserved),
     })
 }
 

@@ -17,7 +17,7 @@ use rustls::{
 use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
 
-use super::{PairError, certificates};
+use super::pem::{PairError, certificates};
 
 /// Which client certificates are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl ClientVerification {
         pem: &[u8],
         provider: Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ClientCertVerifier>, PairError> {
-        let broken = |position| PairError::BrokenCertificate { path: self.ca.clone(), position };
+        let broken = |position| PairError::BrokenCertificate(self.ca.clone(), position);
         let mut roots = RootCertStore::empty();
         for (index, ca) in certificates(pem, &self.ca)?.into_iter().enumerate() {
             roots.add(ca).map_err(|_| broken(index + 1))?;

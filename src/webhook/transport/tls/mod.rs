@@ -1,9 +1,9 @@
 //! The serving certificate and its key: loading, checking, and the TLS configuration they make.
 //!
-//! Each mistake in the two files has an error of its own that names the file, the problem and the fix. No error ever
-//! holds a byte of the key. Not here: reloading them (`reload`).
+//! Not here: reloading them (`reload`).
 
 mod client_verification;
+mod pem;
 
 use std::fmt;
 use std::io;
@@ -14,19 +14,18 @@ use std::time::SystemTime;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{
     NoServerSessionStorage, ParsedCertificate, ResolvesServerCert, ResolvesServerCertUsingSni,
 };
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use thiserror::Error;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::parse_x509_certificate;
 
 pub use self::client_verification::ClientVerification;
-use crate::telemetry::logging::cause;
+pub use self::pem::PairError;
+use self::pem::{certificates, private_key};
 
 /// The two files of a serving pair, as `--tls-cert-file` and `--tls-private-key-file` name them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,76 +38,6 @@ pub struct PairFiles {
     pub host: Option<String>,
     /// Which client certificates are required; `None` requires none.
     pub callers: Option<ClientVerification>,
-}
-
-/// Why a serving pair cannot be used.
-#[derive(Debug, Error)]
-pub enum PairError {
-    /// The file does not exist.
-    #[error("{} does not exist; TLS cannot be served from it; check the path and the mount", path.display())]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file exists and cannot be read.
-    #[error("{} cannot be read: {}; TLS cannot be served from it; give a file that this user may read", path.display(), cause(reason))]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        reason: io::Error,
-    },
-    /// The file has no bytes.
-    #[error("{} is empty; TLS cannot be served from it; wait until it is written, or write it", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
-    /// No `CERTIFICATE` block.
-    #[error("{} holds no certificate; TLS cannot be served from it; put a PEM block CERTIFICATE there", path.display())]
-    NoCertificate {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A PEM block is cut off or not base64.
-    #[error("{} is not whole PEM; TLS cannot be served from it; write the file again", path.display())]
-    BrokenPem {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A `CERTIFICATE` block that is no X.509 certificate of version 3.
-    #[error("certificate {position} in {} is not X.509 version 3; TLS cannot be served from it; issue it again", path.display())]
-    BrokenCertificate {
-        /// The file.
-        path: PathBuf,
-        /// Which block, counted from 1.
-        position: usize,
-    },
-    /// No private key, or one with a passphrase.
-    #[error("{} holds no usable private key; TLS cannot be served from it; put an unencrypted PEM key there", path.display())]
-    NoKey {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A key of a kind that TLS cannot use here.
-    #[error("the key in {} is of an unsupported kind; TLS cannot be served from it; use ECDSA P-256", path.display())]
-    UnsupportedKey {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The key belongs to another certificate.
-    #[error("the key in {} does not belong to the first certificate in {}; TLS cannot be served from them; write the matching pair, leaf first", key.display(), certificate.display())]
-    Mismatch {
-        /// The certificate file.
-        certificate: PathBuf,
-        /// The key file.
-        key: PathBuf,
-    },
-    /// The thread that follows the files could not be started.
-    #[error(
-        "the certificate files cannot be followed; renewals would be missed; check the limit of threads"
-    )]
-    Unfollowed(#[source] io::Error),
 }
 
 /// Whether clients accept a certificate, as far as its own fields say.
@@ -137,18 +66,8 @@ pub struct ServingPair {
 }
 
 impl ServingPair {
-    /// Reads and checks both files. A pair outside its time is loaded all the same: see
+    /// Checks a pair; `files` only names it in errors. One outside its time is made all the same: see
     /// [`ServingPair::validity`].
-    pub fn load(files: &PairFiles) -> Result<Self, PairError> {
-        Self::from_contents(&PairContents::read(files)?, files)
-    }
-
-    /// Checks a pair that is already in memory; `files` only names it in errors.
-    pub fn from_pem(certificate: &[u8], key: &[u8], files: &PairFiles) -> Result<Self, PairError> {
-        let (certificate, key) = (certificate.to_vec(), key.to_vec());
-        Self::from_contents(&PairContents { certificate, key, callers: callers(files)? }, files)
-    }
-
     pub(crate) fn from_contents(
         contents: &PairContents,
         files: &PairFiles,
@@ -225,7 +144,7 @@ impl PairContents {
     /// Contents that are no files; `source` names them in errors.
     pub(crate) fn of(pair: Option<(&str, &str)>, source: &PairFiles) -> Result<Self, PairError> {
         let (certificate, key) =
-            pair.ok_or_else(|| PairError::Empty { path: source.certificate.clone() })?;
+            pair.ok_or_else(|| PairError::Empty(source.certificate.clone()))?;
         let callers = callers(source)?;
         Ok(Self { certificate: certificate.into(), key: key.into(), callers })
     }
@@ -243,32 +162,11 @@ fn callers(files: &PairFiles) -> Result<Option<Vec<u8>>, PairError> {
 fn read(path: &Path) -> Result<Vec<u8>, PairError> {
     let path = path.to_path_buf();
     match std::fs::read(&path) {
-        Ok(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => Err(PairError::Empty { path }),
+        Ok(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => Err(PairError::Empty(path)),
         Ok(bytes) => Ok(bytes),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(PairError::Missing { path }),
-        Err(reason) => Err(PairError::Unreadable { path, reason }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(PairError::Missing(path)),
+        Err(reason) => Err(PairError::Unreadable(path, reason)),
     }
-}
-
-fn certificates(pem: &[u8], path: &Path) -> Result<Vec<CertificateDer<'static>>, PairError> {
-    if cut_off(pem) {
-        return Err(PairError::BrokenPem { path: path.to_path_buf() });
-    }
-    let chain = CertificateDer::pem_slice_iter(pem)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|_| PairError::BrokenPem { path: path.to_path_buf() })?;
-    if chain.is_empty() {
-        return Err(PairError::NoCertificate { path: path.to_path_buf() });
-    }
-    Ok(chain)
-}
-
-/// Whether the last block has no end or the last line is a broken marker: the library ignores some of these, and a
-/// chain without its intermediate is an outage at the client.
-fn cut_off(pem: &[u8]) -> bool {
-    let last = pem.trim_ascii_end().rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
-    let marker = last.starts_with(b"-");
-    marker && !(last.starts_with(b"-----END ") && last.trim_ascii_end().ends_with(b"-----"))
 }
 
 /// The fields of a leaf certificate.
@@ -283,7 +181,7 @@ fn leaf(chain: &[CertificateDer<'_>], files: &PairFiles) -> Result<Leaf, PairErr
     let path = || files.certificate.clone();
     let mut leaf = None;
     for (index, certificate) in chain.iter().enumerate() {
-        let broken = || PairError::BrokenCertificate { path: path(), position: index + 1 };
+        let broken = || PairError::BrokenCertificate(path(), index + 1);
         let server = ParsedCertificate::try_from(certificate).map_err(|_| broken())?;
         let (_, parsed) = parse_x509_certificate(certificate).map_err(|_| broken())?;
         let time = parsed.validity();
@@ -293,7 +191,7 @@ fn leaf(chain: &[CertificateDer<'_>], files: &PairFiles) -> Result<Leaf, PairErr
             fault: fault(&server, &parsed, files.host.as_deref()),
         });
     }
-    leaf.ok_or_else(|| PairError::NoCertificate { path: path() })
+    leaf.ok_or_else(|| PairError::NoCertificate(path()))
 }
 
 fn fault(
@@ -310,35 +208,20 @@ fn fault(
     (!is_named).then_some(Validity::OtherName)
 }
 
-fn private_key(pem: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, PairError> {
-    use rustls::pki_types::pem::Error;
-    // The library's error may quote a line of the key: it is not passed on.
-    PrivateKeyDer::from_pem_slice(pem).map_err(|error| {
-        let path = path.to_path_buf();
-        if matches!(error, Error::NoItemsFound) {
-            PairError::NoKey { path }
-        } else {
-            PairError::BrokenPem { path }
-        }
-    })
-}
-
 fn certified(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
     provider: &CryptoProvider,
     files: &PairFiles,
 ) -> Result<CertifiedKey, PairError> {
-    let key = provider
-        .key_provider
-        .load_private_key(key)
-        .map_err(|_| PairError::UnsupportedKey { path: files.key.clone() })?;
-    let certified = CertifiedKey::new(chain, key);
-    certified.keys_match().map_err(|_| PairError::Mismatch {
-        certificate: files.certificate.clone(),
-        key: files.key.clone(),
-    })?;
-    Ok(certified)
+    CertifiedKey::from_der(chain, key, provider).map_err(|error| {
+        let (certificate, key) = (files.certificate.clone(), files.key.clone());
+        if matches!(error, rustls::Error::InconsistentKeys(_)) {
+            PairError::Mismatch { certificate, key }
+        } else {
+            PairError::UnsupportedKey(key)
+        }
+    })
 }
 
 /// TLS without any certificate: every handshake fails.

@@ -11,7 +11,8 @@ fn files() -> PairFiles {
 }
 
 fn loaded(certificate: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Result<ServingPair, PairError> {
-    ServingPair::from_pem(certificate.as_ref(), key.as_ref(), &files())
+    let (certificate, key) = (certificate.as_ref().to_vec(), key.as_ref().to_vec());
+    ServingPair::from_contents(&PairContents { certificate, key, callers: None }, &files())
 }
 
 fn self_signed() -> (String, String) {

@@ -15,7 +15,7 @@ use bindery::webhook::read_dispatcher::ReadDispatcher;
 use bindery::webhook::service::Service;
 use bindery::webhook::transport::load_shedder::LoadShedder;
 use bindery::webhook::transport::rejection::Rejection;
-use bindery::webhook::transport::{Limits, NoopObserver, PortOptions, PortServer, Security};
+use bindery::webhook::transport::{Limits, PortOptions, PortServer, Security};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -23,7 +23,7 @@ use super::super::{review, volume_review, volumes};
 use super::line;
 use crate::panic;
 use crate::stage::{Reply, post};
-use crate::transport::fixture::read_reply;
+use crate::transport::fixture::{Counts, read_reply};
 
 /// A house and what it says to a review.
 pub(super) struct FullRow {
@@ -119,7 +119,8 @@ fn serve(row: &FullRow) -> (PortServer, SocketAddr, Arc<LoadShedder>) {
         router: router(reviews),
         limits,
     };
-    let server = PortServer::start(endpoint, NonZeroUsize::MIN, Arc::new(NoopObserver)).unwrap();
+    let server =
+        PortServer::start(endpoint, NonZeroUsize::MIN, Arc::new(Counts::default())).unwrap();
     let address = server.address();
     (server, address, shedder)
 }

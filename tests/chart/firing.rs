@@ -1,19 +1,15 @@
 //! Alerts fire when they should and are silent otherwise: Prometheus' own engine evaluates them over made-up
 //! series.
 //!
-//! The engine is built from `prometheus/main.go` with Go: some minutes once, then seconds. Not here: whether
-//! the metrics exist (`alerts`).
+//! Not here: whether the metrics exist (`alerts`).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::helm::{Rendering, root, set};
+use super::engine;
+use super::helm::{Rendering, set};
 
 /// An installation that is well, with everything that alerts ask for. `HOOK` are the labels of a pod of the
 /// webhook, `CONTROLLER` those of one of the controller; a step is 30 seconds.
@@ -228,42 +224,12 @@ fn question(other: &[&str], minutes: u32) -> Value {
     json!({"series": text, "minutes": minutes})
 }
 
-/// The engine; built if it is not.
-fn engine() -> PathBuf {
-    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("chart-alerts");
-    let output = Command::new("go")
-        .args(["build", "-C"])
-        .arg(root("tests/chart/prometheus"))
-        .args(["-mod=readonly", "-trimpath", "-o"])
-        .arg(&built)
-        .arg(".")
-        .env("CGO_ENABLED", "0")
-        .output()
-        .expect("Go is missing, and Prometheus' engine is built with it; install Go 1.26 or later, then retry");
-    assert!(
-        output.status.success(),
-        "the engine cannot be built; the lines below say why; repair that, then retry\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    built
-}
-
 /// What fires in each case.
 fn ask(rendering: &Rendering, questions: &[Value]) -> Vec<Vec<Value>> {
     let rules = &rendering.of_kind("PrometheusRule")[0]["spec"];
-    let mut file = tempfile::NamedTempFile::with_suffix(".yaml").expect("a file");
     // JSON is YAML.
-    file.write_all(rules.to_string().as_bytes()).expect("it can be written");
-    let asked = tempfile::NamedTempFile::new().expect("a file");
-    fs::write(asked.path(), json!(questions).to_string()).expect("it can be written");
-    let output = Command::new(engine())
-        .arg(file.path())
-        .stdin(Stdio::from(asked.reopen().expect("it can be read")))
-        .output()
-        .expect("the engine runs");
-    let reported = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{reported}");
-    serde_json::from_slice(&output.stdout).expect("it answers in JSON")
+    let answers = engine::answers(&rules.to_string(), questions);
+    serde_json::from_value(Value::Array(answers)).expect("a list for each question")
 }
 
 fn names(firing: &[Value]) -> BTreeSet<&str> {

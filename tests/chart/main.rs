@@ -13,6 +13,8 @@ mod alerts;
 mod arguments;
 mod certificates;
 mod configuration;
+mod dashboard;
+mod engine;
 mod firing;
 mod golden;
 mod helm;

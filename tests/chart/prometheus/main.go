@@ -1,21 +1,25 @@
-// Says which alerts fire: evaluates the rules of a file over made-up series with Prometheus' own engine, as
-// Prometheus does, every 30 seconds from the beginning to a time. For the chart's tests, which hold the cases.
+// Evaluates alerts and queries over made-up series with Prometheus' own engine, as Prometheus does, every 30
+// seconds from the beginning to a time. For the chart's tests, which hold the cases.
 //
-//	alerts RULES < QUESTIONS > ANSWERS
+//	engine RULES < QUESTIONS > ANSWERS
 //
 // Questions are a JSON list of {"series": "load 1m\n  NAME{…} VALUES…", "minutes": N}; the answer to each is
-// the list of {"alert", "labels", "annotations"} that fire then. Not here: what should fire (firing.rs).
+// the list of {"alert", "labels", "annotations"} that fire then. A question with "queries" is answered with a list
+// for each of them: the {"labels", "values"} of its series, [minute, value] each. Not here: what should fire
+// (firing.rs), and what a panel shows (dashboard.rs).
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/rules"
@@ -24,8 +28,14 @@ import (
 const interval = 30 * time.Second
 
 type question struct {
-	Series  string `json:"series"`
-	Minutes int    `json:"minutes"`
+	Series  string   `json:"series"`
+	Minutes int      `json:"minutes"`
+	Queries []string `json:"queries"`
+}
+
+type series struct {
+	Labels map[string]string `json:"labels"`
+	Values [][2]float64      `json:"values"`
 }
 
 type firing struct {
@@ -43,21 +53,81 @@ func main() {
 
 func answer() error {
 	if len(os.Args) != 2 {
-		return fmt.Errorf("usage: alerts RULES < QUESTIONS")
+		return fmt.Errorf("usage: engine RULES < QUESTIONS")
 	}
 	var questions []question
 	if err := json.NewDecoder(os.Stdin).Decode(&questions); err != nil {
 		return fmt.Errorf("the questions cannot be read: %w", err)
 	}
-	answers := make([][]firing, 0, len(questions))
+	answers := make([]any, 0, len(questions))
 	for index, asked := range questions {
-		found, err := evaluate(os.Args[1], asked)
+		var found any
+		var err error
+		if len(asked.Queries) > 0 {
+			found, err = query(asked)
+		} else {
+			found, err = evaluate(os.Args[1], asked)
+		}
 		if err != nil {
 			return fmt.Errorf("question %d: %w", index, err)
 		}
 		answers = append(answers, found)
 	}
 	return json.NewEncoder(os.Stdout).Encode(answers)
+}
+
+// The series of each query from the beginning to the time that is asked for.
+func query(asked question) ([][]series, error) {
+	loaded, err := promqltest.NewLazyLoader(asked.Series, promqltest.LazyLoaderOpts{Parser: parser.NewParser(parser.Options{})})
+	if err != nil {
+		return nil, err
+	}
+	defer loaded.Close()
+	begin := time.Unix(0, 0).UTC()
+	end := begin.Add(time.Duration(asked.Minutes) * time.Minute)
+	var failed error
+	loaded.WithSamplesTill(end, func(err error) { failed = err })
+	if failed != nil {
+		return nil, failed
+	}
+	answers := make([][]series, 0, len(asked.Queries))
+	for _, text := range asked.Queries {
+		found, err := ranged(loaded, text, begin, end)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
+		}
+		answers = append(answers, found)
+	}
+	return answers, nil
+}
+
+// The series of one query.
+func ranged(loaded *promqltest.LazyLoader, text string, begin, end time.Time) ([]series, error) {
+	prepared, err := loaded.QueryEngine().NewRangeQuery(loaded.Context(), loaded.Queryable(), nil, text, begin, end, interval)
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.Close()
+	matrix, err := prepared.Exec(loaded.Context()).Matrix()
+	if err != nil {
+		return nil, err
+	}
+	found := []series{}
+	for _, one := range matrix {
+		found = append(found, series{one.Metric.Map(), points(one.Floats, begin)})
+	}
+	return found, nil
+}
+
+// Minutes since the beginning and values; those that are no numbers are left out, as in a graph.
+func points(floats []promql.FPoint, begin time.Time) [][2]float64 {
+	found := [][2]float64{}
+	for _, point := range floats {
+		if !math.IsNaN(point.F) && !math.IsInf(point.F, 0) {
+			found = append(found, [2]float64{float64(point.T-begin.UnixMilli()) / 60_000, point.F})
+		}
+	}
+	return found
 }
 
 // What fires at the time that is asked for.

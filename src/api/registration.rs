@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::rules::judging::filter;
 use crate::rules::mutations::MUTATIONS;
-use crate::rules::{Endpoint, Operation, RULES, RequestType, Resource};
+use crate::rules::{Endpoint, Operation, RULES, RequestType, Resource, spelling};
 
 /// Where the API server reaches the webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,22 +223,6 @@ fn rules(endpoint: Endpoint) -> Vec<RuleWithOperations> {
         scope: Some("*".to_owned()),
     };
     operations.into_iter().map(rule).collect()
-}
-
-/// How the API server spells a resource and an operation on it.
-fn spelling(resource: Resource, operation: Operation) -> (String, &'static str) {
-    let main = match resource {
-        Resource::Volumes => "persistentvolumes",
-        Resource::Claims => "persistentvolumeclaims",
-        Resource::Namespaces => "namespaces",
-    };
-    match operation {
-        Operation::Create => (main.to_owned(), "CREATE"),
-        Operation::Update => (main.to_owned(), "UPDATE"),
-        Operation::UpdateStatus => (format!("{main}/status"), "UPDATE"),
-        Operation::Finalize => (format!("{main}/finalize"), "UPDATE"),
-        Operation::Delete => (main.to_owned(), "DELETE"),
-    }
 }
 
 #[cfg(test)]

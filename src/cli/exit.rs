@@ -20,13 +20,7 @@ pub enum Exit {
 impl Exit {
     /// The number that the process ends with.
     pub fn code(self) -> u8 {
-        match self {
-            Self::Clean => 0,
-            Self::Denied => 1,
-            Self::Usage => 2,
-            Self::FailOn => 3,
-            Self::Unreachable => 4,
-        }
+        self as u8
     }
 }
 

@@ -3,14 +3,11 @@
 use std::fmt::Write as _;
 
 use clap::CommandFactory;
-use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
-};
 use serde_json::json;
 
 use super::args::{Bindery, Generate, GenerateArgs, Notation, WebhooksArgs};
 use super::exit::{Exit, Failure};
-use super::{files, reference};
+use super::{files, reference, render};
 use crate::api::registration::{Registration, WebhookTarget};
 use crate::rules::judging::parameters::guarded_labels;
 
@@ -44,9 +41,15 @@ fn webhooks(arguments: &WebhooksArgs) -> Result<String, Failure> {
     printed(&registration, arguments.output)
 }
 
-fn printed(registration: &Registration, form: Notation) -> Result<String, Failure> {
-    notation(&registration.validating(), &registration.mutating(), form)
-        .map_err(|error| Failure::usage(format!("the registrations cannot be printed: {error}")))
+/// The two configurations of a registration.
+fn printed(registration: &Registration, notation: Notation) -> Result<String, Failure> {
+    let (validating, mutating) = (registration.validating(), registration.mutating());
+    match notation {
+        Notation::Json => render::json(&json!({
+            "apiVersion": "v1", "kind": "List", "items": [validating, mutating],
+        })),
+        Notation::Yaml => Ok(render::yaml(&validating)? + "---\n" + &render::yaml(&mutating)?),
+    }
 }
 
 /// The registrations with a placeholder for each name that only an installation knows. The chart's
@@ -98,28 +101,6 @@ fn ca_pem(arguments: &WebhooksArgs) -> Result<String, Failure> {
         )));
     }
     Ok(text)
-}
-
-fn notation(
-    validating: &ValidatingWebhookConfiguration,
-    mutating: &MutatingWebhookConfiguration,
-    notation: Notation,
-) -> Result<String, Box<dyn std::error::Error>> {
-    Ok(match notation {
-        Notation::Json => {
-            let list = json!({
-                "apiVersion": "v1", "kind": "List", "items": [
-                    serde_json::to_value(validating)?, serde_json::to_value(mutating)?,
-                ],
-            });
-            serde_json::to_string_pretty(&list)? + "\n"
-        }
-        Notation::Yaml => {
-            let validating = serde_saphyr::to_string(validating)?;
-            let mutating = serde_saphyr::to_string(mutating)?;
-            format!("{}\n---\n{}\n", validating.trim_end(), mutating.trim_end())
-        }
-    })
 }
 
 /// The reference of the command line: the help of every command.

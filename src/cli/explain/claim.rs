@@ -4,9 +4,7 @@ use super::command::fix;
 use super::nearness::{self, MismatchedPair};
 use super::related::{PartialList, event_object};
 use super::repair::{ClaimRepair, helps, repair, unnamed};
-use super::report::{
-    AwaitedProvisioner, ExplainedObject, Explanation, Fix, Harm, NodeVolumes, ReportedEvent,
-};
+use super::report::{AwaitedProvisioner, Explanation, Fix, Harm, NodeVolumes, ReportedEvent};
 use crate::api::event::Event;
 use crate::api::node;
 use crate::binding::{ClaimOutcome, Collection, FitCheck, ObjectKey, View, fit};
@@ -32,11 +30,7 @@ pub(super) fn explain(cluster: &SettledCluster, key: &ClaimKey) -> Result<Explan
     let SettledCluster { state, settlement, .. } = cluster;
     let StorageState { view: after, pods, .. } = state;
     if let Some((_, reason)) = cluster.denied.claims.get(key) {
-        return Ok(Explanation::denied(
-            ExplainedObject::claim(key),
-            &format!("PVC \"{key}\""),
-            reason,
-        ));
+        return Ok(Explanation::denied(key.into(), &format!("PVC \"{key}\""), reason));
     }
     let (Some(claim), Some(outcome)) = (after.claim(key), settlement.claim(key)) else {
         let names = after.claims().map(|claim| claim.key.to_string());
@@ -51,8 +45,7 @@ pub(super) fn explain(cluster: &SettledCluster, key: &ClaimKey) -> Result<Explan
     if let Some(reason) = &planned.reason {
         summary.extend([": ", reason]);
     }
-    let mut explanation =
-        Explanation::of(ExplainedObject::claim(key), fate.as_str(), fate.is_stuck(), summary);
+    let mut explanation = Explanation::of(key.into(), fate, fate.is_stuck(), summary);
     explanation.partner = planned.volume;
     explanation.is_delayed = PodCoverage::matters_for(outcome);
     let unseen = pods.note().filter(|_| explanation.is_delayed);

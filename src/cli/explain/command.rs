@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::repair::{ClaimChange, ClaimDifference, ClaimRepair, VolumeChange};
 use super::report::Fix;
 use crate::model::annotations::LEGACY_CLASS;
-use crate::model::{Claim, ClassRequest, VolumeName};
+use crate::model::{Claim, ClassName, VolumeName};
 
 /// The command that makes `repair` for `claim`.
 pub(super) fn fix(repair: &ClaimRepair, claim: &Claim) -> Fix {
@@ -58,43 +58,24 @@ fn on_volume(name: &VolumeName, change: &VolumeChange) -> String {
         let labels: Vec<String> = labels.collect();
         return format!("kubectl label pv {name} {} --overwrite", labels.join(" "));
     }
-    let mut metadata = Map::new();
-    let mut spec = Map::new();
-    if !change.labels.is_empty() {
-        let labels = change.labels.iter().map(|(key, value)| (key.clone(), json!(value)));
-        metadata.insert("labels".to_owned(), labels.collect::<Map<_, _>>().into());
+    let mut patch = Value::Null;
+    for (key, value) in &change.labels {
+        patch["metadata"]["labels"][key] = json!(value);
+    }
+    if let Some(annotation) = change.without {
+        patch["metadata"]["annotations"][annotation] = Value::Null;
     }
     if let Some(class) = &change.class {
-        spec.insert("storageClassName".to_owned(), json!(name_of(class)));
+        patch["spec"]["storageClassName"] = json!(class.wanted().name().map(ClassName::as_str));
     }
     if let Some(key) = &change.reserve_for {
         // A merge keeps what it does not name: the uid of the claim that is gone must go.
-        spec.insert(
-            "claimRef".to_owned(),
-            json!({
-                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": &*key.namespace,
-                "name": &*key.name, "uid": null, "resourceVersion": null, "fieldPath": null,
-            }),
-        );
+        patch["spec"]["claimRef"] = json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": &*key.namespace,
+            "name": &*key.name, "uid": null, "resourceVersion": null, "fieldPath": null,
+        });
     }
-    if let Some(annotation) = change.without {
-        metadata.insert("annotations".to_owned(), json!({annotation: null}));
-    }
-    let mut patch = Map::new();
-    for (field, part) in [("metadata", metadata), ("spec", spec)] {
-        if !part.is_empty() {
-            patch.insert(field.to_owned(), Value::Object(part));
-        }
-    }
-    let patch = Value::Object(patch).to_string();
-    format!("kubectl patch pv {name} --type=merge -p {}", quoted(&patch))
-}
-
-fn name_of(class: &ClassRequest) -> Option<&str> {
-    match class {
-        ClassRequest::Named(class) => Some(class.as_str()),
-        ClassRequest::Unset | ClassRequest::Classless => None,
-    }
+    format!("kubectl patch pv {name} --type=merge -p {}", quoted(&patch.to_string()))
 }
 
 fn volume_effect(name: &VolumeName, change: &VolumeChange) -> String {
@@ -102,15 +83,10 @@ fn volume_effect(name: &VolumeName, change: &VolumeChange) -> String {
     if !change.labels.is_empty() {
         effects.push("gets the labels that the PVC selects".to_owned());
     }
-    match &change.class {
-        Some(ClassRequest::Named(class)) => {
-            effects.push(format!("gets the StorageClass \"{class}\""));
-        }
-        Some(ClassRequest::Unset | ClassRequest::Classless) => {
-            effects.push("loses its StorageClass".to_owned());
-        }
-        None => {}
-    }
+    effects.extend(change.class.as_ref().map(|class| match class.wanted().name() {
+        Some(class) => format!("gets the StorageClass \"{class}\""),
+        None => "loses its StorageClass".to_owned(),
+    }));
     if let Some(key) = &change.reserve_for {
         effects.push(format!(
             "is reserved for PVC \"{key}\", which gets the data of its previous PVC"

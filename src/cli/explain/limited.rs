@@ -5,7 +5,7 @@
 use super::claim::{is_in_name_of, last};
 use super::pod;
 use super::related::{self, PartialList, event_object, found};
-use super::report::{AwaitedProvisioner, ExplainedObject, Explanation, ReportedEvent};
+use super::report::{AwaitedProvisioner, Explanation, ReportedEvent};
 use super::target::ExplainTarget;
 use crate::api::claim::claim;
 use crate::api::event::Event;
@@ -75,7 +75,7 @@ fn of_events(claim: &Claim, events: &[Event]) -> Explanation {
         }
     };
     let outcome = claim.phase.to_string().to_lowercase();
-    let mut explanation = Explanation::of(ExplainedObject::claim(key), &outcome, stuck, text);
+    let mut explanation = Explanation::of(key.into(), outcome, stuck, text);
     explanation.partner = claim.volume.as_ref().map(ToString::to_string);
     if claim.phase == ClaimPhase::Pending {
         explanation.provisioner = provisioner(claim, events);

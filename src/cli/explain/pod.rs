@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use super::claim;
 use super::placement::{Placement, PlacementVerdict};
-use super::report::{ExplainedObject, Explanation, NodeVolumes};
+use super::report::{Explanation, NodeVolumes};
 use crate::binding::Collection;
 use crate::cli::exit::Failure;
 use crate::cli::preview::planned::ClaimFate;
 use crate::cli::preview::settled::SettledCluster;
+use crate::cli::report::ReportedObject;
 use crate::model::{AccessMode, ClaimKey, Pod, PodKey};
 
 /// Explains the pod of this name.
@@ -55,7 +56,7 @@ fn end(explanation: &mut Explanation, outcome: &str, text: &str) {
     outcome.clone_into(&mut explanation.outcome);
     explanation.stuck = true;
     explanation.summary = {
-        let ExplainedObject { namespace, name, .. } = &explanation.object;
+        let ReportedObject { namespace, name, .. } = &explanation.object;
         format!("pod \"{}/{name}\" {text}", namespace.as_deref().unwrap_or_default())
     };
 }
@@ -101,8 +102,7 @@ pub(super) fn of_claims(pod: &Pod, claims: Vec<Explanation>) -> Explanation {
         (stuck, _) => ("stuck", format!("is Pending because of PVC {}", stuck.join(", "))),
     };
     let summary = format!("pod \"{}\" {text}", pod.key);
-    let mut explanation =
-        Explanation::of(ExplainedObject::pod(&pod.key), outcome, outcome == "stuck", summary);
+    let mut explanation = Explanation::of((&pod.key).into(), outcome, outcome == "stuck", summary);
     explanation.nodes = nodes;
     explanation.fix = claims.iter().find_map(|claim| claim.fix.clone());
     explanation.claims = claims;
@@ -132,11 +132,10 @@ fn missing(cluster: &SettledCluster, key: &ClaimKey) -> Explanation {
         let summary = format!(
             "PVC \"{key}\" cannot be judged: the input does not hold all PersistentVolumeClaims"
         );
-        let unknown = ClaimFate::Unknown.as_str();
-        return Explanation::of(ExplainedObject::claim(key), unknown, true, summary);
+        return Explanation::of(key.into(), ClaimFate::Unknown, true, summary);
     }
     let summary = format!("PVC \"{key}\" does not exist; the pod is Pending until it is created");
-    Explanation::of(ExplainedObject::claim(key), "missing", true, summary)
+    Explanation::of(key.into(), "missing", true, summary)
 }
 
 /// The nodes on which every delayed claim has a volume, with all of them; `given` is the pod's own.

@@ -25,20 +25,8 @@ pub(super) struct ClaimRepair {
     pub volume: Option<(VolumeName, VolumeChange)>,
     /// How the claim is changed.
     pub claim: ClaimChange,
-    /// Whose data is on the volume.
-    pub left_by: LeftBy,
-}
-
-/// Whose data is on a volume.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LeftBy {
-    /// No claim, or the claim itself before it was re-created.
-    #[default]
-    SameClaim,
-    /// Another claim of the claim's namespace.
-    SameNamespace,
-    /// A claim of another namespace.
-    OtherNamespace,
+    /// How much harm the data on the volume does: it may be another claim's.
+    pub of_data: Harm,
 }
 
 /// Changes of a volume.
@@ -88,12 +76,7 @@ pub(super) enum ClaimDifference {
 impl ClaimRepair {
     /// How much it changes of what `claim` asks for.
     pub(super) fn harm(&self, claim: &Claim) -> Harm {
-        let of_data = match self.left_by {
-            LeftBy::SameClaim => Harm::None,
-            LeftBy::SameNamespace => Harm::SameNamespace,
-            LeftBy::OtherNamespace => Harm::OtherNamespace,
-        };
-        of_data.max(self.harm_to_request(claim))
+        self.of_data.max(self.harm_to_request(claim))
     }
 
     fn harm_to_request(&self, claim: &Claim) -> Harm {
@@ -131,8 +114,8 @@ pub(super) fn repair(miss: &MismatchedPair<'_>, cluster: &SettledCluster) -> Opt
             without: carried(volume, BOUND_BY_CONTROLLER),
             ..VolumeChange::default()
         };
-        let left_by = left_by(volume.reservation.key(), &claim.key);
-        return Some(ClaimRepair { left_by, ..whole(volume, change, wanted.differences) });
+        let of_data = harm_of_data(volume.reservation.key(), &claim.key);
+        return Some(ClaimRepair { of_data, ..whole(volume, change, wanted.differences) });
     }
     if !wanted.differences.is_empty() {
         wanted.differences.extend(wanted.class.map(|(_, offered)| ClaimDifference::Class(offered)));
@@ -145,10 +128,7 @@ pub(super) fn repair(miss: &MismatchedPair<'_>, cluster: &SettledCluster) -> Opt
         let claim = ClaimChange::SetClass(offered.clone());
         return Some(ClaimRepair { claim, ..ClaimRepair::default() });
     }
-    let class = wanted.class.map(|(requested, _)| match requested {
-        Some(class) => ClassRequest::Named(class),
-        None => ClassRequest::Classless,
-    });
+    let class = wanted.class.map(|(requested, _)| request(requested));
     let without = class.as_ref().and_then(|_| carried(volume, LEGACY_CLASS));
     let change = VolumeChange { labels: labels(volume, claim), class, reserve_for: None, without };
     Some(whole(volume, change, Vec::new()))
@@ -214,7 +194,7 @@ fn whole(volume: &Volume, change: VolumeChange, differences: Vec<ClaimDifference
     let volume = (change != VolumeChange::default()).then(|| (volume.name.clone(), change));
     let claim =
         if differences.is_empty() { ClaimChange::None } else { ClaimChange::Recreate(differences) };
-    ClaimRepair { volume, claim, left_by: LeftBy::SameClaim }
+    ClaimRepair { volume, claim, of_data: Harm::None }
 }
 
 /// The annotation, if the volume has it.
@@ -222,12 +202,12 @@ fn carried(volume: &Volume, annotation: &'static str) -> Option<&'static str> {
     volume.annotations.has(annotation).then_some(annotation)
 }
 
-/// Whose data a volume of `holder` has, for the claim of this name.
-fn left_by(holder: Option<&ClaimKey>, claim: &ClaimKey) -> LeftBy {
+/// The harm of giving the data that `holder` left on a volume to `claim`.
+fn harm_of_data(holder: Option<&ClaimKey>, claim: &ClaimKey) -> Harm {
     match holder {
-        Some(holder) if holder == claim => LeftBy::SameClaim,
-        Some(holder) if holder.namespace == claim.namespace => LeftBy::SameNamespace,
-        Some(_) | None => LeftBy::OtherNamespace,
+        Some(holder) if holder == claim => Harm::None,
+        Some(holder) if holder.namespace == claim.namespace => Harm::SameNamespace,
+        Some(_) | None => Harm::OtherNamespace,
     }
 }
 
@@ -259,28 +239,15 @@ pub(super) fn helps(repair: &ClaimRepair, cluster: &SettledCluster, claim: &Clai
     }
     view.apply(Observed::Claim(Arc::new(changed_claim(claim, &repair.claim))));
     let settlement = settle(&mut view, std::slice::from_ref(&claim.key), &cluster.state.listed);
-    match settlement.claim(&claim.key) {
+    matches!(
+        settlement.claim(&claim.key),
         Some(
             ClaimOutcome::Bound(_)
-            | ClaimOutcome::WaitsForConsumer
-            | ClaimOutcome::WaitsForPods(_)
-            | ClaimOutcome::WaitsForProvisioner(_),
-        ) => true,
-        Some(
-            ClaimOutcome::Unseen
-            | ClaimOutcome::Terminating
-            | ClaimOutcome::Unknown
-            | ClaimOutcome::BoundDespite(..)
-            | ClaimOutcome::GetsDefaultClass(_)
-            | ClaimOutcome::NoMatchingVolume
-            | ClaimOutcome::NoClass(_)
-            | ClaimOutcome::NoVolume(_)
-            | ClaimOutcome::Unfit(..)
-            | ClaimOutcome::Taken(_)
-            | ClaimOutcome::Lost(_),
+                | ClaimOutcome::WaitsForConsumer
+                | ClaimOutcome::WaitsForPods(_)
+                | ClaimOutcome::WaitsForProvisioner(_)
         )
-        | None => false,
-    }
+    )
 }
 
 fn changed_volume(volume: &Volume, change: &VolumeChange) -> Volume {
@@ -292,10 +259,7 @@ fn changed_volume(volume: &Volume, change: &VolumeChange) -> Volume {
         changed.annotations.remove(annotation);
     }
     if let Some(class) = &change.class {
-        changed.class_field = match class {
-            ClassRequest::Named(class) => Some(class.clone()),
-            ClassRequest::Unset | ClassRequest::Classless => None,
-        };
+        changed.class_field = class.wanted().name().cloned();
     }
     if let Some(key) = &change.reserve_for {
         changed.reservation = Reservation::Named(key.clone());
@@ -328,11 +292,13 @@ fn differ(claim: &mut Claim, difference: &ClaimDifference) {
         ClaimDifference::VolumeMode(mode) => claim.mode = mode.clone(),
         ClaimDifference::Class(class) => {
             claim.annotations.remove(LEGACY_CLASS);
-            claim.class_field = match class {
-                Some(class) => ClassRequest::Named(class.clone()),
-                None => ClassRequest::Classless,
-            };
+            claim.class_field = request(class.clone());
         }
         ClaimDifference::AttributesClass(class) => claim.attributes_class.clone_from(class),
     }
+}
+
+/// The class, or that none is wanted.
+fn request(class: Option<ClassName>) -> ClassRequest {
+    class.map_or(ClassRequest::Classless, ClassRequest::Named)
 }

@@ -8,9 +8,10 @@ use serde::Serialize;
 use crate::binding::Mismatch;
 use crate::cli::preview::planned::ClaimFate;
 use crate::cli::render::API_VERSION;
+use crate::cli::report::ReportedObject;
 
 /// The state of an object and its reasons.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Explanation {
     /// `bindery.dev/v1`.
@@ -18,7 +19,7 @@ pub(super) struct Explanation {
     /// `Explanation`.
     pub kind: &'static str,
     /// What is explained.
-    pub object: ExplainedObject,
+    pub object: ReportedObject,
     /// How it ends up: as in a plan, or a claim's phase where volumes cannot be listed.
     pub outcome: String,
     /// Whether it needs a fix.
@@ -50,17 +51,6 @@ pub(super) struct Explanation {
     /// Whether the claim gets its volume when a pod that uses it gets its node.
     #[serde(skip)]
     pub is_delayed: bool,
-}
-
-/// An object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct ExplainedObject {
-    /// Its kind.
-    pub kind: &'static str,
-    /// Its namespace; none for a volume.
-    pub namespace: Option<String>,
-    /// Its name.
-    pub name: String,
 }
 
 /// A volume for a claim, or a claim for a volume, and all mismatches of the two.
@@ -144,9 +134,10 @@ pub(super) struct Fix {
 }
 
 /// How much a repair changes of the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Harm {
     /// Nothing: the claim stays, or gets a class that it did not have.
+    #[default]
     None,
     /// The claim is re-created with the same request.
     Recreate,
@@ -160,31 +151,20 @@ pub(super) enum Harm {
 
 impl Explanation {
     /// One of `object` that has nothing but an outcome and a line.
-    pub(super) fn of(object: ExplainedObject, outcome: &str, stuck: bool, summary: String) -> Self {
-        Self {
-            api_version: API_VERSION,
-            kind: "Explanation",
-            object,
-            outcome: outcome.to_owned(),
-            stuck,
-            summary,
-            partner: None,
-            candidates: Vec::new(),
-            nodes: Vec::new(),
-            excluded: Vec::new(),
-            provisioner: None,
-            event: None,
-            notes: Vec::new(),
-            fix: None,
-            alternatives: Vec::new(),
-            claims: Vec::new(),
-            is_delayed: false,
-        }
+    pub(super) fn of(
+        object: ReportedObject,
+        outcome: impl ToString,
+        stuck: bool,
+        summary: String,
+    ) -> Self {
+        let outcome = outcome.to_string();
+        let (api_version, kind) = (API_VERSION, "Explanation");
+        Self { api_version, kind, object, outcome, stuck, summary, ..Self::default() }
     }
 
     /// One of `object`, which messages call `name`, that is not stored.
-    pub(super) fn denied(object: ExplainedObject, name: &str, reason: &str) -> Self {
-        let outcome = ClaimFate::Conflict.as_str();
+    pub(super) fn denied(object: ReportedObject, name: &str, reason: &str) -> Self {
+        let outcome = ClaimFate::Conflict;
         Self::of(object, outcome, true, format!("{name} is in {outcome}: {reason}"))
     }
 }
@@ -210,17 +190,18 @@ impl MismatchReason {
     }
 }
 
+/// What the claim asks for and what the volume offers, where there are values.
 fn values(mismatch: &Mismatch) -> (Option<String>, Option<String>) {
+    fn both(
+        requested: &impl ToString,
+        offered: &impl ToString,
+    ) -> (Option<String>, Option<String>) {
+        (Some(requested.to_string()), Some(offered.to_string()))
+    }
     match mismatch {
-        Mismatch::TooSmall { requested, offered } => {
-            (Some(requested.to_string()), Some(offered.to_string()))
-        }
-        Mismatch::VolumeMode { requested, offered } => {
-            (Some(requested.to_string()), Some(offered.to_string()))
-        }
-        Mismatch::AccessModes { requested, offered } => {
-            (Some(requested.to_string()), Some(offered.to_string()))
-        }
+        Mismatch::TooSmall { requested, offered } => both(requested, offered),
+        Mismatch::VolumeMode { requested, offered } => both(requested, offered),
+        Mismatch::AccessModes { requested, offered } => both(requested, offered),
         Mismatch::Class { requested, offered }
         | Mismatch::AttributesClass { requested, offered } => {
             (requested.as_ref().map(ToString::to_string), offered.as_ref().map(ToString::to_string))

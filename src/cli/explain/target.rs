@@ -1,7 +1,8 @@
 //! The object to explain: `pvc/NAME`, `pv/NAME` or `pod/NAME`, as kubectl spells it.
 
-use super::report::ExplainedObject;
 use crate::cli::exit::Failure;
+use crate::cli::input::object_id::{claim_key, volume_key};
+use crate::cli::report::ReportedObject;
 use crate::model::{ClaimKey, PodKey, VolumeName};
 use crate::rules::distance_if_similar;
 
@@ -49,20 +50,20 @@ impl ExplainTarget {
     }
 }
 
-impl ExplainedObject {
-    /// A claim.
-    pub(super) fn claim(key: &ClaimKey) -> Self {
-        let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
-        Self { kind: "PersistentVolumeClaim", namespace: Some(namespace), name }
+impl From<&ClaimKey> for ReportedObject {
+    fn from(key: &ClaimKey) -> Self {
+        Self::from(&claim_key(&key.namespace, &key.name))
     }
+}
 
-    /// A volume.
-    pub(super) fn volume(name: &VolumeName) -> Self {
-        Self { kind: "PersistentVolume", namespace: None, name: name.to_string() }
+impl From<&VolumeName> for ReportedObject {
+    fn from(name: &VolumeName) -> Self {
+        Self::from(&volume_key(name.as_str()))
     }
+}
 
-    /// A pod.
-    pub(super) fn pod(key: &PodKey) -> Self {
+impl From<&PodKey> for ReportedObject {
+    fn from(key: &PodKey) -> Self {
         let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
         Self { kind: "Pod", namespace: Some(namespace), name }
     }

@@ -1,7 +1,7 @@
 //! The explanation of a volume: its claim, the claims that could bind to it, and why none does.
 
 use super::nearness::{self, MismatchedPair};
-use super::report::{CandidateMismatches, ExplainedObject, Explanation};
+use super::report::{CandidateMismatches, Explanation};
 use crate::binding::{FitCheck, ObjectKey, ReleasedFor, VolumeOutcome, fit};
 use crate::cli::exit::Failure;
 use crate::cli::input::dump::StorageState;
@@ -15,11 +15,7 @@ pub(super) fn explain(cluster: &SettledCluster, name: &VolumeName) -> Result<Exp
     let SettledCluster { state, settlement, .. } = cluster;
     let StorageState { view: after, pods, .. } = state;
     if let Some(reason) = cluster.denied.volumes.get(name) {
-        return Ok(Explanation::denied(
-            ExplainedObject::volume(name),
-            &format!("PV \"{name}\""),
-            reason,
-        ));
+        return Ok(Explanation::denied(name.into(), &format!("PV \"{name}\""), reason));
     }
     let (Some(volume), Some(outcome)) = (after.volume(name), settlement.volume(name)) else {
         let names = after.volumes().map(|volume| volume.name.to_string());
@@ -64,10 +60,9 @@ pub(super) fn explain(cluster: &SettledCluster, name: &VolumeName) -> Result<Exp
             format!("PV \"{name}\" is bound to PVC \"{claim}\"")
         }
         (VolumeFate::Binds, Some(claim)) => format!("PV \"{name}\" binds to PVC \"{claim}\""),
-        _ => format!("PV \"{name}\" is {}: {text}", planned.outcome.as_str()),
+        _ => format!("PV \"{name}\" is {}: {text}", planned.outcome),
     };
-    let mut explanation =
-        Explanation::of(ExplainedObject::volume(name), planned.outcome.as_str(), stuck, summary);
+    let mut explanation = Explanation::of(name.into(), planned.outcome, stuck, summary);
     explanation.partner = planned.claim;
     explanation.notes.extend(cluster.notes_on(&ObjectKey::Volume(name.clone())));
     let fitting = fitting.into_iter();

@@ -170,7 +170,7 @@ impl Difference {
 
 fn planned_end(claim: &PlannedClaim) -> (ClaimName, End) {
     let why = claim.reason.clone().filter(|_| claim.outcome.is_stuck());
-    let (outcome, volume) = (claim.outcome.as_str().to_owned(), claim.volume.clone());
+    let (outcome, volume) = (claim.outcome.to_string(), claim.volume.clone());
     let (namespace, name) = (claim.namespace.clone(), claim.name.clone());
     (ClaimName { namespace, name }, End { outcome, volume, why })
 }

@@ -48,7 +48,7 @@ fn end(plan: &PlanReport) -> String {
 
 /// How many end up how, and what is wasted: one sentence.
 fn tally(plan: &PlanReport) -> String {
-    let words = |counts: &BTreeMap<&str, usize>| {
+    let words = |counts: &BTreeMap<String, usize>| {
         let words: Vec<String> =
             counts.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
         if words.is_empty() { "none".to_owned() } else { words.join(", ") }
@@ -73,7 +73,7 @@ fn lines(plan: &PlanReport) -> String {
     for claim in &plan.claims {
         let name = format!("{}/{}", claim.namespace, claim.name);
         // Writing to a string cannot fail.
-        let _ = write!(out, "{name:<width$}  {:<10}", claim.outcome.as_str());
+        let _ = write!(out, "{name:<width$}  {:<10}", claim.outcome);
         for text in claim.volume.iter().chain(&reason(claim)) {
             out.extend(["  ", text]);
         }
@@ -81,7 +81,7 @@ fn lines(plan: &PlanReport) -> String {
         out.push('\n');
     }
     for (volume, reason) in unclaimed(plan) {
-        let _ = writeln!(out, "PV {}: {}, {reason}", volume.name, volume.outcome.as_str());
+        let _ = writeln!(out, "PV {}: {}, {reason}", volume.name, volume.outcome);
     }
     out
 }
@@ -111,7 +111,7 @@ fn claim_row(claim: &PlannedClaim) -> [Option<String>; 10] {
     let given = claim.given.as_ref();
     [
         Some(format!("{}/{}", claim.namespace, claim.name)),
-        Some(claim.outcome.as_str().to_owned()),
+        Some(claim.outcome.to_string()),
         claim.volume.clone(),
         claim.class.clone(),
         Some(claim.request.clone()),
@@ -126,7 +126,7 @@ fn claim_row(claim: &PlannedClaim) -> [Option<String>; 10] {
 fn volume_row((volume, reason): (&PlannedVolume, String)) -> [Option<String>; 6] {
     [
         Some(volume.name.clone()),
-        Some(volume.outcome.as_str().to_owned()),
+        Some(volume.outcome.to_string()),
         volume.class.clone(),
         Some(volume.capacity.clone()),
         Some(modes(&volume.access_modes)),
@@ -145,7 +145,7 @@ fn rows(claims: &[PlannedClaim]) -> String {
         let volume = claim.volume.as_deref().map(|volume| format!("`{volume}`"));
         [
             format!("`{}/{}`", claim.namespace, claim.name),
-            format!("{weight}{}{weight}", claim.outcome.as_str()),
+            format!("{weight}{}{weight}", claim.outcome),
             volume.unwrap_or_default(),
             cell(&reason(claim).unwrap_or_default()),
         ]

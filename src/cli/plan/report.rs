@@ -41,21 +41,18 @@ pub(super) struct PlanReport {
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct OutcomeCounts {
     /// Claims by outcome.
-    pub claims: BTreeMap<&'static str, usize>,
+    pub claims: BTreeMap<String, usize>,
     /// Volumes by outcome.
-    pub volumes: BTreeMap<&'static str, usize>,
+    pub volumes: BTreeMap<String, usize>,
 }
 
 impl PlanReport {
     /// The plan of these claims and volumes.
     pub(super) fn new(claims: Vec<PlannedClaim>, volumes: Vec<PlannedVolume>) -> Self {
-        let mut summary = OutcomeCounts::default();
-        for claim in &claims {
-            *summary.claims.entry(claim.outcome.as_str()).or_default() += 1;
-        }
-        for volume in &volumes {
-            *summary.volumes.entry(volume.outcome.as_str()).or_default() += 1;
-        }
+        let summary = OutcomeCounts {
+            claims: counts(claims.iter().map(|claim| claim.outcome)),
+            volumes: counts(volumes.iter().map(|volume| volume.outcome)),
+        };
         let (api_version, kind) = (API_VERSION, KIND);
         let notes = Vec::new();
         Self { api_version, kind, claims, volumes, summary, notes, difference: None }
@@ -93,6 +90,14 @@ impl PlanReport {
     pub(super) fn is_stuck(&self) -> bool {
         self.claims.iter().any(|claim| claim.outcome.is_stuck())
     }
+}
+
+fn counts<T: Ord + ToString>(outcomes: impl Iterator<Item = T>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::<T, usize>::new();
+    for outcome in outcomes {
+        *counts.entry(outcome).or_default() += 1;
+    }
+    counts.into_iter().map(|(outcome, count)| (outcome.to_string(), count)).collect()
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {

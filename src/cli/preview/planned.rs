@@ -3,6 +3,7 @@
 //! Part of a public, versioned contract: fields are only ever added; `docs/schemas/plan.json` describes them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 
@@ -28,21 +29,13 @@ pub(in crate::cli) enum ClaimFate {
     Unknown,
 }
 
-impl ClaimFate {
-    /// The spelling in reports.
-    pub(in crate::cli) fn as_str(self) -> &'static str {
-        match self {
-            Self::Bound => "bound",
-            Self::Binds => "binds",
-            Self::Provisions => "provisions",
-            Self::Waits => "waits",
-            Self::Unmatched => "unmatched",
-            Self::Lost => "lost",
-            Self::Conflict => "conflict",
-            Self::Unknown => "unknown",
-        }
+impl fmt::Display for ClaimFate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
+}
 
+impl ClaimFate {
     /// Whether it needs a fix; for an unknown one, a complete dump.
     pub(in crate::cli) fn is_stuck(self) -> bool {
         match self {
@@ -72,18 +65,9 @@ pub(in crate::cli) enum VolumeFate {
     Unknown,
 }
 
-impl VolumeFate {
-    /// The spelling in reports.
-    pub(in crate::cli) fn as_str(self) -> &'static str {
-        match self {
-            Self::Bound => "bound",
-            Self::Binds => "binds",
-            Self::Free => "free",
-            Self::Released => "released",
-            Self::Reserved => "reserved",
-            Self::Failed => "failed",
-            Self::Unknown => "unknown",
-        }
+impl fmt::Display for VolumeFate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 

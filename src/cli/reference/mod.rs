@@ -11,8 +11,8 @@ use super::example::{ExampleError, judge, judge_unedited};
 use crate::api::registration::name;
 use crate::rules::mutations::MUTATIONS;
 use crate::rules::{
-    Example, Exemptable, Mode, Mutation, Operation, Page, RULES, RequestType, Resource, Rule,
-    Ruling, ScanCheck, Switch, TENANT_LABEL, Terminating, Verdict, WarningMode,
+    Example, Exemptable, Mode, Mutation, Page, RULES, RequestType, Resource, Rule, Ruling,
+    ScanCheck, Switch, TENANT_LABEL, Terminating, Verdict, WarningMode, spelling,
 };
 
 /// All pages, with a table of contents.
@@ -166,19 +166,8 @@ fn is_of_namespaces(request_type: RequestType) -> bool {
 /// The requests of `request_types`, by the webhook that evaluates them.
 fn request_types(request_types: &[RequestType]) -> String {
     let sentences = request_types.iter().map(|request_type| {
-        let resource = match request_type.resource {
-            Resource::Volumes => "persistentvolumes",
-            Resource::Claims => "persistentvolumeclaims",
-            Resource::Namespaces => "namespaces",
-        };
-        let request = match request_type.operation {
-            Operation::Create => format!("CREATE {resource}"),
-            Operation::Update => format!("UPDATE {resource}"),
-            Operation::UpdateStatus => format!("UPDATE {resource}/status"),
-            Operation::Finalize => format!("UPDATE {resource}/finalize"),
-            Operation::Delete => format!("DELETE {resource}"),
-        };
-        (name(request_type.endpoint), request)
+        let (resource, operation) = spelling(request_type.resource, request_type.operation);
+        (name(request_type.endpoint), format!("{operation} {resource}"))
     });
     let mut entries: Vec<(&str, Vec<String>)> = Vec::new();
     for (entry, request) in sentences {

@@ -34,7 +34,7 @@ fn case(object: &JudgedObject, report: &Report) -> TestCase {
     let first = findings.iter().find(|finding| finding.result == gravest);
     if let Some(first) = first.filter(|_| !is_success) {
         status.set_message(first.message.clone());
-        status.set_type(first.rule.as_deref().unwrap_or(gravest.as_str()));
+        status.set_type(first.rule.clone().unwrap_or_else(|| gravest.to_string()));
     }
     if gravest.is_denial() {
         status.set_description(lines(findings));
@@ -50,8 +50,7 @@ fn case(object: &JudgedObject, report: &Report) -> TestCase {
 
 /// All findings, a line each.
 fn lines(findings: &[Finding]) -> String {
-    let line = |finding: &Finding| {
-        format!("{}: {}: {}", finding.place(), finding.result.as_str(), finding.message)
-    };
+    let line =
+        |finding: &Finding| format!("{}: {}: {}", finding.place(), finding.result, finding.message);
     findings.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -65,19 +65,6 @@ pub(in crate::cli) enum FindingResult {
 }
 
 impl FindingResult {
-    /// The spelling in reports.
-    pub(in crate::cli) fn as_str(self) -> &'static str {
-        match self {
-            Self::Clean => "clean",
-            Self::Audited => "audited",
-            Self::Exempted => "exempted",
-            Self::Warned => "warned",
-            Self::Unverified => "unverified",
-            Self::Api => "api",
-            Self::Denied => "denied",
-        }
-    }
-
     /// Whether the change will be denied.
     pub(in crate::cli) fn is_denial(self) -> bool {
         self >= Self::Api
@@ -90,6 +77,12 @@ impl FindingResult {
             Self::Warned | Self::Unverified => warning,
             Self::Clean | Self::Audited | Self::Exempted => note,
         }
+    }
+}
+
+impl fmt::Display for FindingResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -131,7 +124,7 @@ pub(in crate::cli) struct LiveSource {
 }
 
 /// An object as reports name it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(in crate::cli) struct ReportedObject {
     /// Its kind.
     pub kind: &'static str,

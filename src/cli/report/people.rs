@@ -93,11 +93,10 @@ fn parts(finding: &Finding) -> (&str, Vec<String>) {
 }
 
 fn painted(result: FindingResult, colour: Colour) -> String {
-    let word = result.as_str();
     let code = result.by_level("31", "33", "36");
     match colour {
-        Colour::On => format!("\u{1b}[1;{code}m{word}\u{1b}[0m"),
-        Colour::Off => word.to_owned(),
+        Colour::On => format!("\u{1b}[1;{code}m{result}\u{1b}[0m"),
+        Colour::Off => result.to_string(),
     }
 }
 
@@ -106,7 +105,7 @@ fn wide_row(finding: &Finding) -> [Option<String>; 8] {
     let (object, place) = (finding.object.to_string(), finding.place());
     let place = Some(place).filter(|place| *place != object);
     [
-        Some(finding.result.as_str().to_owned()),
+        Some(finding.result.to_string()),
         finding.rule.clone(),
         Some(finding.operation.to_owned()),
         Some(object),
@@ -121,7 +120,7 @@ fn markdown_row(finding: &Finding) -> [String; 4] {
     let weight = if finding.result.is_denial() { "**" } else { "" };
     let (object, place) = (finding.object.to_string(), finding.place());
     [
-        format!("{weight}{}{weight}", finding.result.as_str()),
+        format!("{weight}{}{weight}", finding.result),
         cell(&object),
         if place == object { String::new() } else { cell(&place) },
         cell(&finding.message),

@@ -21,7 +21,7 @@ pub use judging::question::Question;
 pub use judging::read_access::ReadAccess;
 pub use judging::rule::{
     Endpoint, Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, Resource,
-    Rule, ScanCheck, Send, Terminating,
+    Rule, ScanCheck, Send, Terminating, spelling,
 };
 pub use judging::verdict::{Effect, Judgement, Ruling, Verdict};
 pub use judging::violation::{Dependency, Violation, Weight};

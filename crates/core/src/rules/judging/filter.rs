@@ -11,7 +11,7 @@ use super::change::{Change, ChangedObject, Part, SpecChange, Transition};
 use super::expansion;
 use super::namespace_labels;
 use super::read_access::{self, ReadAccess, is_restricted};
-use super::rule::{Endpoint, Operation, Resource, address};
+use super::rule::{Endpoint, Operation, Resource, address, spelling};
 use crate::model::annotations::{
     ALLOWED_NAMESPACES, BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIM_PROTECTION, EXTERNAL_DELETION,
     IN_TREE_DELETION, MIGRATED_TO, PROVISIONED_BY, TENANT, VOLUME_PROTECTION,
@@ -369,18 +369,8 @@ fn spelled_all(writes: &[(Resource, Operation)]) -> String {
 }
 
 fn spelled((resource, operation): (Resource, Operation)) -> String {
-    let resource = match resource {
-        Resource::Volumes => "persistentvolumes",
-        Resource::Claims => "persistentvolumeclaims",
-        Resource::Namespaces => "namespaces",
-    };
-    match operation {
-        Operation::Create => format!("CREATE {resource}"),
-        Operation::Update => format!("UPDATE {resource}"),
-        Operation::UpdateStatus => format!("UPDATE {resource}/status"),
-        Operation::Finalize => format!("UPDATE {resource}/finalize"),
-        Operation::Delete => format!("DELETE {resource}"),
-    }
+    let (resource, operation) = spelling(resource, operation);
+    format!("{operation} {resource}")
 }
 
 /// [`is_dangerous`] of an update or deletion of a volume or a claim.

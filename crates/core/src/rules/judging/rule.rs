@@ -206,6 +206,22 @@ pub enum Operation {
     Delete,
 }
 
+/// Returns how the API server spells a resource with its subresource, and an operation on it.
+pub fn spelling(resource: Resource, operation: Operation) -> (String, &'static str) {
+    let main = match resource {
+        Resource::Volumes => "persistentvolumes",
+        Resource::Claims => "persistentvolumeclaims",
+        Resource::Namespaces => "namespaces",
+    };
+    match operation {
+        Operation::Create => (main.to_owned(), "CREATE"),
+        Operation::Update => (main.to_owned(), "UPDATE"),
+        Operation::UpdateStatus => (format!("{main}/status"), "UPDATE"),
+        Operation::Finalize => (format!("{main}/finalize"), "UPDATE"),
+        Operation::Delete => (main.to_owned(), "DELETE"),
+    }
+}
+
 /// Whether a rule counts on an object that is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terminating {

@@ -38,12 +38,7 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
     let timing = timing(arguments)?;
     process::start_logging(arguments.log_format, &arguments.log_level);
     // The loop is one task; a second thread encrypts and decodes beside it.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format!("cannot start a runtime: {error}")))?;
-    runtime.block_on(serve(arguments, timing))
+    process::block_on(2, serve(arguments, timing))?
 }
 
 /// The periods of the Lease of the binder. That of the certificates has the default ones: nothing is urgent.

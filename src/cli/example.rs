@@ -49,15 +49,10 @@ pub struct ExampleScenario {
 /// Returns the scenario of `example`.
 pub fn scenario(example: &Example) -> Result<ExampleScenario, ExampleError> {
     let items = fixture::parse(example.given)?;
-    let uids: Vec<(String, String)> = items
-        .iter()
-        .enumerate()
-        .map(|(index, item)| {
-            (item.target.clone(), format!("{:08}-0000-4000-8000-000000000000", index + 1))
-        })
-        .collect();
-    let uid_of =
-        |target: &str| uids.iter().find(|(known, _)| known == target).map(|(_, uid)| uid.clone());
+    let uid_of = |target: &str| {
+        let at = items.iter().position(|item| item.target == target)?;
+        Some(format!("{:08}-0000-4000-8000-000000000000", at + 1))
+    };
     let fill = |text: &str| fixture::with_uids(text, |key| uid_of(&format!("pvc/{key}")));
     let store = |item: &FixtureObject| -> Result<Value, ExampleError> {
         let mut object: Value = serde_json::from_str(&fill(&item.object.to_string()))?;
@@ -76,42 +71,34 @@ pub fn scenario(example: &Example) -> Result<ExampleScenario, ExampleError> {
     let key_of = |target: &str| {
         ObjectId::parse(target, "").ok_or_else(|| ExampleError::NoObject(target.to_owned()))
     };
-    let mut proposal = ProposedChange {
-        key: ObjectId { kind: ObjectKind::Volume, namespace: String::new(), name: String::new() },
-        old: None,
-        new: None,
-        part: Part::Main,
-        user: user(example.by),
+    let merged = |target: &str, patch: &str| -> Result<_, ExampleError> {
+        let old = find(target)?;
+        let mut new = old.clone();
+        json_patch::merge(&mut new, &serde_json::from_str(&fill(patch))?);
+        Ok((key_of(target)?, old, new))
     };
-    match example.send {
+    let (key, old, new, part) = match example.send {
         Send::Create(line) => {
             let made = fixture::parse(line)?;
             let item = made.first().ok_or_else(|| ExampleError::NoObject(line.to_owned()))?;
             let object: Value = serde_json::from_str(&fill(&item.object.to_string()))?;
-            proposal.key = key_of(&item.target)?;
-            proposal.new = Some(created(proposal.key.kind, &object, Apply::Server));
+            let key = key_of(&item.target)?;
+            let new = created(key.kind, &object, Apply::Server);
+            (key, None, Some(new), Part::Main)
         }
         Send::Merge { target, patch } => {
-            proposal.key = key_of(target)?;
-            let old = find(target)?;
-            let mut new = old.clone();
-            json_patch::merge(&mut new, &serde_json::from_str(&fill(patch))?);
-            proposal.new = Some(replaced(proposal.key.kind, &old, &new));
-            proposal.old = Some(old);
+            let (key, old, new) = merged(target, patch)?;
+            let new = replaced(key.kind, &old, &new);
+            (key, Some(old), Some(new), Part::Main)
         }
         Send::MergeStatus { target, patch } => {
-            proposal.key = key_of(target)?;
-            let old = find(target)?;
-            let mut new = old.clone();
-            json_patch::merge(&mut new, &serde_json::from_str(&fill(patch))?);
+            let (key, old, mut new) = merged(target, patch)?;
             new["spec"] = old["spec"].clone();
-            (proposal.old, proposal.new, proposal.part) = (Some(old), Some(new), Part::Status);
+            (key, Some(old), Some(new), Part::Status)
         }
-        Send::Delete(target) => {
-            proposal.key = key_of(target)?;
-            proposal.old = Some(find(target)?);
-        }
-    }
+        Send::Delete(target) => (key_of(target)?, Some(find(target)?), None, Part::Main),
+    };
+    let proposal = ProposedChange { key, old, new, part, user: user(example.by) };
     Ok(ExampleScenario { stored, proposal })
 }
 

@@ -37,7 +37,7 @@ use clap::{CommandFactory, FromArgMatches};
 
 use self::args::{Bindery, Command};
 use self::exit::{Exit, Failure};
-use self::output::{eprint_line, one_line};
+use self::output::{Colour, eprint_line, one_line};
 
 /// The name under which kubectl finds the binary: `kubectl bindery …`.
 const PLUGIN_NAME: &str = "kubectl-bindery";
@@ -47,44 +47,35 @@ pub fn run(arguments: Vec<OsString>) -> Exit {
     let parsed = command(&arguments)
         .try_get_matches_from(arguments)
         .and_then(|matches| Bindery::from_arg_matches(&matches));
-    let bindery = match parsed {
-        Ok(bindery) => bindery,
-        Err(error) => {
-            return usage_error(&error);
-        }
-    };
-    match dispatch(&bindery.command) {
-        Ok(exit) => exit,
-        Err(failure) => report_failure(&failure),
+    match parsed {
+        Ok(bindery) => dispatch(&bindery.command).unwrap_or_else(report_failure),
+        Err(error) => usage_error(&error),
     }
 }
 
 /// Prints the error of a command, a line each.
-fn report_failure(failure: &Failure) -> Exit {
-    for line in failure.to_string().lines() {
+fn report_failure(Failure { exit, message }: Failure) -> Exit {
+    for line in message.lines() {
         eprint_line(&one_line(&format!("error: {line}")));
     }
-    failure.exit
+    exit
 }
 
 /// Prints the parser's message: help and version go to standard output, an error is one sentence on standard error.
 fn usage_error(error: &clap::Error) -> Exit {
-    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        if error.use_stderr() {
-            // Nothing is left to report to if this fails.
-            let _ = error.print();
-            return Exit::Usage;
-        }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // Nothing is left to report to if this fails.
+        let _ = error.print();
+        return Exit::Usage;
+    }
+    if !error.use_stderr() {
         // The library's own `print` does not report a failed write.
         let text = error.render();
-        let text = match output::Colour::of_standard_output(false) {
-            output::Colour::On => text.ansi().to_string(),
-            output::Colour::Off => text.to_string(),
+        let text = match Colour::of_standard_output(false) {
+            Colour::On => text.ansi().to_string(),
+            Colour::Off => text.to_string(),
         };
-        return match output::print(&text) {
-            Ok(()) => Exit::Clean,
-            Err(failure) => report_failure(&failure),
-        };
+        return output::print(&text).map_or_else(report_failure, |()| Exit::Clean);
     }
     let text = error.to_string();
     let lines = text.lines().take_while(|line| !line.trim().is_empty());

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::exit::Failure;
 use crate::telemetry::logging::{self, LogFormat, LogLevel};
 
 /// The signals that end the process, received from when this is made.
@@ -27,6 +28,14 @@ impl Signals {
             _ = self.interrupted.recv() => {}
         }
     }
+}
+
+/// Runs a command that serves to its end, on a runtime with this many threads.
+pub(super) fn block_on<T>(threads: usize, serving: impl Future<Output = T>) -> Result<T, Failure> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(threads).enable_all().build();
+    let failure = |error| Failure::usage(format!("cannot start a runtime: {error}"));
+    Ok(runtime.map_err(failure)?.block_on(serving))
 }
 
 /// Starts the log; text on a terminal and JSON elsewhere, unless given.

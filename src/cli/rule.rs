@@ -1,10 +1,8 @@
 //! `bindery rule`: one page of the reference in the terminal, or the list of all.
 
-use std::fmt::Write as _;
-
 use super::args::RuleArgs;
 use super::exit::{Exit, Failure};
-use super::reference;
+use super::{reference, table};
 use crate::rules::mutations::{self, MUTATIONS};
 use crate::rules::{self, RULES};
 
@@ -19,17 +17,12 @@ pub fn run(arguments: &RuleArgs) -> Result<Exit, Failure> {
 }
 
 fn list() -> String {
-    let ids = RULES.iter().map(|rule| rule.id).chain(MUTATIONS.iter().map(|mutation| mutation.id));
-    let width = ids.map(str::len).max().unwrap_or_default();
-    let mut out = String::new();
-    // Writing to a string does not fail.
-    for rule in RULES {
-        let _ = writeln!(out, "{:width$}  {:5}  {}", rule.id, rule.mode.as_str(), rule.page.hazard);
-    }
-    for mutation in MUTATIONS {
-        let _ = writeln!(out, "{:width$}  edit   {}", mutation.id, mutation.page.hazard);
-    }
-    out
+    let rules = RULES.iter().map(|rule| (rule.id, rule.mode.as_str(), rule.page.hazard));
+    let mutations = MUTATIONS.iter().map(|mutation| (mutation.id, "edit", mutation.page.hazard));
+    let rows = rules.chain(mutations);
+    let rows =
+        rows.map(|(id, mode, hazard)| vec![id.to_owned(), format!("{mode:5}"), hazard.to_owned()]);
+    table::aligned(&rows.collect::<Vec<_>>())
 }
 
 fn page(id: &str) -> Result<String, Failure> {

@@ -33,12 +33,7 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
     };
     process::start_logging(arguments.log_format, &arguments.log_level);
     // One thread: watches and metrics are little work, reviews have threads of their own.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format!("cannot start a runtime: {error}")))?;
-    runtime.block_on(serve(options)).map_err(failure)?;
+    process::block_on(1, serve(options))?.map_err(failure)?;
     Ok(Exit::Clean)
 }
 

@@ -21,18 +21,17 @@ pub(super) fn alternatives<'a>(
     after: &'a View,
     writes: &'a [Write],
 ) -> ByHash<&'a ClaimKey, usize> {
-    let (mut free, taken) = FreeVolumes::before(after, writes);
-    let mut taken = taken.into_iter();
+    let mut free = FreeVolumes::before(after, writes);
     let mut counts = ByHash::default();
     // A claim that named the volume itself had no choice; its own write of the name comes later.
     let mut reserved = BTreeMap::new();
     for write in writes {
         match write {
-            Write::Reserve { claim, chosen: ChosenBy::Binder, .. } => {
-                let Some(place) = taken.next().flatten() else { continue };
-                free.take(place);
+            Write::Reserve { volume, claim, chosen: ChosenBy::Binder, .. } => {
+                let Some(volume) = after.volume(&volume.name) else { continue };
+                free.change(volume, |count| count.saturating_sub(1));
                 if let Some(claim) = after.claim(&claim.name) {
-                    reserved.insert(&claim.key, free.count(place, claim));
+                    reserved.insert(&claim.key, free.count(volume, claim));
                 }
             }
             Write::SetVolumeName { claim, chosen: ChosenBy::Binder, .. } => {
@@ -40,8 +39,7 @@ pub(super) fn alternatives<'a>(
             }
             Write::Unreserve { volume, left: Remaining::Nothing } => {
                 if let Some(volume) = after.volume(&volume.name) {
-                    let place = free.place(volume);
-                    free.put(place);
+                    free.change(volume, |count| count + 1);
                 }
             }
             Write::Reserve { chosen: ChosenBy::Other, .. }
@@ -70,108 +68,54 @@ struct EqualVolumes<'a> {
     audience: (Option<&'a str>, Option<&'a str>),
 }
 
-/// The volumes that are free, by sort and labels: a selector may distinguish those.
+/// How many volumes are free, by what equal ones have in common.
 #[derive(Debug, Default)]
 struct FreeVolumes<'a> {
-    sorts: ByHash<EqualVolumes<'a>, usize>,
-    stocks: Vec<FreeCount<'a>>,
+    counts: ByHash<EqualVolumes<'a>, FreeCount<'a>>,
     /// Whether a claim selects by labels; else they are all the same.
     by_labels: bool,
 }
 
-/// How many volumes of a sort are free, in all and by their labels.
+/// How many equal volumes are free, in all and, where labels are counted, by them: a selector may distinguish those.
 #[derive(Debug, Default)]
 struct FreeCount<'a> {
     total: usize,
-    by_labels: Vec<usize>,
-    /// Where labels are counted.
-    labels: ByHash<&'a Labels, usize>,
-}
-
-/// Where a volume is counted. Kept, as it costs more to find than to use.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    stock: usize,
-    labels: Option<usize>,
+    by_labels: ByHash<&'a Labels, usize>,
 }
 
 impl<'a> FreeVolumes<'a> {
-    /// The free volumes before the first of `writes`, and the places of those that the binder takes, in the
-    /// order in which it does.
-    fn before(after: &'a View, writes: &[Write]) -> (Self, Vec<Option<Place>>) {
+    /// The free volumes before the first of `writes`.
+    fn before(after: &'a View, writes: &[Write]) -> Self {
         let by_labels = after.claims().any(|claim| claim.selector.is_some());
         let mut free = Self { by_labels, ..Self::default() };
         let given_back: BTreeSet<&VolumeName> =
             writes.iter().filter_map(Write::unreserves).collect();
-        let was_free = |volume: &Volume| !given_back.contains(&volume.name);
-        let taken = writes.iter().filter_map(taken).map(|name| {
-            let volume = after.volume(name)?;
-            let place = free.place(volume);
-            if was_free(volume) {
-                free.put(place);
-            }
-            Some(place)
-        });
-        let taken = taken.collect();
-        for volume in after.volumes().filter(|volume| is_free(volume) && was_free(volume)) {
-            let place = free.place(volume);
-            free.put(place);
+        let taken = writes.iter().filter_map(Write::reserves);
+        let taken = taken.filter(|(_, chosen)| *chosen == ChosenBy::Binder);
+        let taken = taken.filter_map(|(name, _)| after.volume(name));
+        let all = taken.chain(after.volumes().filter(|volume| is_free(volume)));
+        for volume in all.filter(|volume| !given_back.contains(&volume.name)) {
+            free.change(volume, |count| count + 1);
         }
-        (free, taken)
+        free
     }
 
-    fn place(&mut self, volume: &'a Volume) -> Place {
-        let next = self.stocks.len();
-        let stock = *self.sorts.entry(sort(volume)).or_insert(next);
-        if stock == next {
-            self.stocks.push(FreeCount::default());
-        }
-        let stock_of = self.stocks.get_mut(stock).filter(|_| self.by_labels);
-        Place { stock, labels: stock_of.map(|stock| stock.place(&volume.labels)) }
-    }
-
-    fn put(&mut self, place: Place) {
-        self.change(place, |count| count + 1);
-    }
-
-    fn take(&mut self, place: Place) {
-        self.change(place, |count| count.saturating_sub(1));
-    }
-
-    fn change(&mut self, place: Place, changed: impl Fn(usize) -> usize) {
-        let Some(stock) = self.stocks.get_mut(place.stock) else { return };
-        stock.total = changed(stock.total);
-        if let Some(count) = place.labels.and_then(|labels| stock.by_labels.get_mut(labels)) {
-            *count = changed(*count);
+    /// Changes the count of the volumes that are equal to this one.
+    fn change(&mut self, volume: &'a Volume, changed: impl Fn(usize) -> usize) {
+        let count = self.counts.entry(sort(volume)).or_default();
+        count.total = changed(count.total);
+        if self.by_labels {
+            let of_labels = count.by_labels.entry(&volume.labels).or_default();
+            *of_labels = changed(*of_labels);
         }
     }
 
-    /// How many of this sort the claim could be given.
-    fn count(&self, place: Place, claim: &Claim) -> usize {
-        let Some(stock) = self.stocks.get(place.stock) else { return 0 };
-        let Some(selector) = &claim.selector else { return stock.total };
-        let admitted = stock.labels.iter().filter(|(labels, _)| selector.matches(labels));
-        admitted.filter_map(|(_, place)| stock.by_labels.get(*place)).sum()
-    }
-}
-
-impl<'a> FreeCount<'a> {
-    fn place(&mut self, labels: &'a Labels) -> usize {
-        let next = self.by_labels.len();
-        let place = *self.labels.entry(labels).or_insert(next);
-        if place == next {
-            self.by_labels.push(0);
-        }
-        place
-    }
-}
-
-/// The volume that the binder takes.
-fn taken(write: &Write) -> Option<&VolumeName> {
-    let (name, chosen) = write.reserves()?;
-    match chosen {
-        ChosenBy::Binder => Some(name),
-        ChosenBy::Other => None,
+    /// How many of the volumes that are equal to this one the claim could be given.
+    fn count(&self, volume: &'a Volume, claim: &Claim) -> usize {
+        let Some(count) = self.counts.get(&sort(volume)) else { return 0 };
+        let Some(selector) = &claim.selector else { return count.total };
+        let admitted = count.by_labels.iter().filter(|(labels, _)| selector.matches(labels));
+        admitted.map(|(_, count)| count).sum()
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn explain(cluster: &SettledCluster, key: &ClaimKey) -> Result<Explan
     if let Some(reason) = &planned.reason {
         summary.extend([": ", reason]);
     }
-    let mut explanation = Explanation::of(key.into(), fate, fate.is_stuck(), summary);
+    let mut explanation = Explanation::of(key.into(), &fate, fate.is_stuck(), summary);
     explanation.partner = planned.volume;
     explanation.is_delayed = PodCoverage::matters_for(outcome);
     let unseen = pods.note().filter(|_| explanation.is_delayed);

@@ -75,7 +75,7 @@ fn of_events(claim: &Claim, events: &[Event]) -> Explanation {
         }
     };
     let outcome = claim.phase.to_string().to_lowercase();
-    let mut explanation = Explanation::of(key.into(), outcome, stuck, text);
+    let mut explanation = Explanation::of(key.into(), &outcome, stuck, text);
     explanation.partner = claim.volume.as_ref().map(ToString::to_string);
     if claim.phase == ClaimPhase::Pending {
         explanation.provisioner = provisioner(claim, events);

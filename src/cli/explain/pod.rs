@@ -132,7 +132,7 @@ fn missing(cluster: &SettledCluster, key: &ClaimKey) -> Explanation {
         let summary = format!(
             "PVC \"{key}\" cannot be judged: the input does not hold all PersistentVolumeClaims"
         );
-        return Explanation::of(key.into(), ClaimFate::Unknown, true, summary);
+        return Explanation::of(key.into(), &ClaimFate::Unknown, true, summary);
     }
     let summary = format!("PVC \"{key}\" does not exist; the pod is Pending until it is created");
     Explanation::of(key.into(), "missing", true, summary)

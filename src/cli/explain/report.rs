@@ -153,7 +153,7 @@ impl Explanation {
     /// One of `object` that has nothing but an outcome and a line.
     pub(super) fn of(
         object: ReportedObject,
-        outcome: impl ToString,
+        outcome: &(impl ToString + ?Sized),
         stuck: bool,
         summary: String,
     ) -> Self {
@@ -165,7 +165,7 @@ impl Explanation {
     /// One of `object`, which messages call `name`, that is not stored.
     pub(super) fn denied(object: ReportedObject, name: &str, reason: &str) -> Self {
         let outcome = ClaimFate::Conflict;
-        Self::of(object, outcome, true, format!("{name} is in {outcome}: {reason}"))
+        Self::of(object, &outcome, true, format!("{name} is in {outcome}: {reason}"))
     }
 }
 

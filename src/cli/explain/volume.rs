@@ -62,7 +62,7 @@ pub(super) fn explain(cluster: &SettledCluster, name: &VolumeName) -> Result<Exp
         (VolumeFate::Binds, Some(claim)) => format!("PV \"{name}\" binds to PVC \"{claim}\""),
         _ => format!("PV \"{name}\" is {}: {text}", planned.outcome),
     };
-    let mut explanation = Explanation::of(name.into(), planned.outcome, stuck, summary);
+    let mut explanation = Explanation::of(name.into(), &planned.outcome, stuck, summary);
     explanation.partner = planned.claim;
     explanation.notes.extend(cluster.notes_on(&ObjectKey::Volume(name.clone())));
     let fitting = fitting.into_iter();

@@ -1,6 +1,7 @@
 //! The objects of some items of a dump, read on one core.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use arcstr::ArcStr;
 
@@ -12,7 +13,7 @@ use crate::cli::exit::Failure;
 use crate::cli::input::listing::{CLAIM_USE, collection};
 use crate::cli::input::object_id::{ObjectId, ObjectKind};
 use crate::cli::input::text::error_reason;
-use crate::client::resource::ResourceKind;
+use crate::client::resource::{Identity, ResourceKind};
 
 /// An object that is kept as it is written: a pod, a node, an event.
 #[derive(Clone, Debug)]
@@ -36,22 +37,6 @@ pub(in crate::cli) enum ReadPurpose {
     Changes,
 }
 
-/// The namespace of a namespaced object: it shows whether a dump is of one namespace only.
-pub(super) fn namespace_of(observed: &Observed) -> Option<&ArcStr> {
-    match observed {
-        Observed::Claim(claim) => Some(&claim.key.namespace),
-        Observed::Pod(pod) => Some(&pod.key.namespace),
-        Observed::PodGone(key) => Some(&key.namespace),
-        Observed::Volume(_)
-        | Observed::Class(_)
-        | Observed::Namespace(_)
-        | Observed::VolumeGone(_)
-        | Observed::ClaimGone(_)
-        | Observed::ClassGone(_)
-        | Observed::NamespaceGone(_) => None,
-    }
-}
-
 /// An object that cannot be read.
 pub(super) struct UnreadableObject {
     pub(super) watched: ResourceKind,
@@ -72,7 +57,7 @@ pub(super) struct BatchResult {
     /// How many objects there are.
     pub(super) count: usize,
     pub(super) found: BTreeSet<Collection>,
-    /// Namespaces of objects that are not looked at: two are enough.
+    /// Namespaces of the objects: two are enough.
     pub(super) namespaces: BTreeSet<ArcStr>,
     pub(super) others: Vec<RawObject>,
 }
@@ -93,14 +78,15 @@ pub(super) fn read_share(
         ReadPurpose::Changes => collection(&found.kind).is_some() || found.kind == CLAIM_USE,
     };
     let kept = found.iter().filter(is_kept);
+    let read: Vec<_> = found.iter().filter_map(|found| read_one(found, name, purpose)).collect();
     Ok(BatchResult {
-        read: found.iter().filter_map(|found| read_one(found, name, purpose)).collect(),
         count: found.iter().filter(|found| !found.kind.is_empty()).count(),
         found: found.iter().filter_map(|found| collection(&found.kind)).collect(),
-        namespaces: namespaces_of_others(&found),
+        namespaces: namespaces(&read, &found),
         others: kept
             .map(|found| RawObject { kind: (*found.kind).into(), text: text_of(found) })
             .collect(),
+        read,
     })
 }
 
@@ -112,11 +98,17 @@ fn text_of(found: &DumpObject<'_>) -> Box<str> {
     text.map_or_else(|| found.text.into(), Into::into)
 }
 
-fn namespaces_of_others(found: &[DumpObject<'_>]) -> BTreeSet<ArcStr> {
+/// Namespaces of the objects: they show whether a list is of one namespace only.
+fn namespaces(
+    read: &[Result<ReadObject, UnreadableObject>],
+    found: &[DumpObject<'_>],
+) -> BTreeSet<ArcStr> {
+    let of_read = read.iter().flatten().map(|one| Identity::of(&one.observed).1.namespace);
+    let others = found.iter().filter(|found| watched(found).is_none());
+    let of_others = others.map(|found| NamedMetadata::of(found.text).namespace);
     let mut namespaces = BTreeSet::new();
-    for found in found.iter().filter(|found| watched(found).is_none()) {
-        let namespace = NamedMetadata::of(found.text).namespace;
-        namespaces.extend(Some(namespace).filter(|namespace| !namespace.is_empty()));
+    for namespace in of_read.chain(of_others).filter(|namespace| !namespace.is_empty()) {
+        namespaces.insert(namespace);
         if namespaces.len() > 1 {
             break;
         }
@@ -136,31 +128,28 @@ fn read_one(
     };
     let watched = watched(found)?;
     let read = watched.observed_for(wanted, found.text);
-    let is_nowhere = |observed| namespace_of(observed).is_some_and(ArcStr::is_empty);
+    let is_namespaced = matches!(watched, ResourceKind::Claims | ResourceKind::Pods);
+    let is_nowhere = |read: &Observed| is_namespaced && Identity::of(read).1.namespace.is_empty();
     let read = match read.as_ref().is_ok_and(is_nowhere).then(|| found.in_default_namespace()) {
         Some(Some(text)) => watched.observed_for(wanted, &text),
         Some(None) | None => read,
     };
-    // A manifest is a change of its own: what is changed is what is stored.
-    let has_manifests = purpose != ReadPurpose::Changes;
-    let taken = |observed| {
-        let key = key_of_new(&observed).filter(|_| has_manifests);
-        let manifest = key.map(|key| NewObject { key, text: found.text.into() });
-        let observed = match observed {
-            Observed::Claim(claim) if has_manifests => Observed::Claim(stored(claim)),
-            // Most pods wait for nothing.
-            Observed::Pod(pod) if pod.claims.is_empty() => Observed::PodGone(pod.key.clone()),
-            observed @ (Observed::Volume(_)
-            | Observed::Claim(_)
-            | Observed::Class(_)
-            | Observed::Pod(_)
-            | Observed::Namespace(_)
-            | Observed::VolumeGone(_)
-            | Observed::ClaimGone(_)
-            | Observed::ClassGone(_)
-            | Observed::PodGone(_)
-            | Observed::NamespaceGone(_)) => observed,
-        };
+    let taken = |mut observed: Observed| {
+        let mut manifest = None;
+        // What changes is what is stored.
+        if purpose != ReadPurpose::Changes {
+            let key = key_of_new(&observed);
+            manifest = key.map(|key| NewObject { key, text: found.text.into() });
+            if let Observed::Claim(claim) = &mut observed {
+                *claim = stored(Arc::clone(claim));
+            }
+        }
+        // Most pods wait for nothing.
+        if let Observed::Pod(pod) = &observed
+            && pod.claims.is_empty()
+        {
+            observed = Observed::PodGone(pod.key.clone());
+        }
         ReadObject { observed, manifest }
     };
     Some(read.map(taken).map_err(|error| {

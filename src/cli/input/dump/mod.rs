@@ -17,9 +17,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use jiff::Timestamp;
 
-use self::batch::{
-    BatchResult, RawObject, ReadObject, ReadPurpose, UnreadableObject, namespace_of, read_share,
-};
+use self::batch::{BatchResult, RawObject, ReadObject, ReadPurpose, UnreadableObject, read_share};
 use self::item::{DumpItem, sections};
 use self::new_object::{NewObject, is_stored, set_default_class};
 use crate::binding::{ClaimOutcome, Collection, ListedCollections, Observed, View};
@@ -297,9 +295,6 @@ impl StorageState {
         for read in share.read {
             match read {
                 Ok(ReadObject { observed, manifest }) => {
-                    if let Some(namespace) = namespace_of(&observed) {
-                        listing.see_namespace(namespace);
-                    }
                     self.take(observed, manifest);
                 }
                 // Tenants write pods: one of them must not block every plan.

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 
 use crate::api::volume::Wanted;
-use crate::api::{claim, class, namespace, volume};
 use crate::cli::input::object_id::ObjectKind;
 use crate::cli::input::text::error_reason;
 use crate::document::{Position, Shape, TreeNode};
@@ -82,13 +81,6 @@ fn branch(path: &[Step], value: Value) -> Value {
 
 /// The error of reading an object.
 fn read_error(kind: ObjectKind, object: &Value) -> Option<String> {
-    let text = object.to_string();
-    let error = match kind {
-        ObjectKind::Volume => volume::volume(&text, Wanted::Both).err(),
-        ObjectKind::Claim => claim::claim(&text, "").err(),
-        ObjectKind::Class => class::class(&text).err(),
-        ObjectKind::Namespace => namespace::namespace(&text).err(),
-        ObjectKind::Pod | ObjectKind::Node => None,
-    }?;
+    let error = kind.watched()?.observed_for(Wanted::Both, &object.to_string()).err()?;
     Some(error_reason(&error))
 }

@@ -7,7 +7,7 @@ use super::repair::{ClaimRepair, helps, repair, unnamed};
 use super::report::{AwaitedProvisioner, Explanation, Fix, Harm, NodeVolumes, ReportedEvent};
 use crate::api::event::Event;
 use crate::api::node;
-use crate::binding::{ClaimOutcome, Collection, FitCheck, ObjectKey, View, fit};
+use crate::binding::{ClaimOutcome, FitCheck, ObjectKey, View, fit};
 use crate::cli::exit::Failure;
 use crate::cli::input::dump::{PodCoverage, StorageState};
 use crate::cli::preview::outcome::Planner;
@@ -18,7 +18,7 @@ use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Deletion, Node, Provisioner, Reservation, Volume,
     VolumeClass, VolumePhase,
 };
-use crate::rules::mutations::changed_since;
+use crate::rules::mutations::changed_class;
 
 /// How many of the nearest volumes are tried for a repair: each try settles the whole cluster.
 const REPAIRS_TRIED: usize = 8;
@@ -63,7 +63,7 @@ pub(super) fn explain(cluster: &SettledCluster, key: &ClaimKey) -> Result<Explan
     if let ClaimOutcome::WaitsForProvisioner(name) = outcome {
         explanation.provisioner = Some(awaited(&mut explanation.notes, cluster, key, name));
     }
-    explanation.notes.extend(changed_class(cluster, claim));
+    explanation.notes.extend(changed_class(after, &state.listed, claim));
     trouble(&mut explanation, cluster, claim);
     if fate.is_stuck() && fate != ClaimFate::Unknown {
         let mut fixes = find_fixes(cluster, claim, outcome, &misses).into_iter();
@@ -87,14 +87,6 @@ fn trouble(explanation: &mut Explanation, cluster: &SettledCluster, claim: &Clai
         explanation.summary.push_str("; ");
         explanation.summary.push_str(&text);
     }
-}
-
-/// A difference between the annotations of a claim and its StorageClass, if all classes are known.
-fn changed_class(cluster: &SettledCluster, claim: &Claim) -> Option<String> {
-    let name = claim.class().wanted().name()?.clone();
-    let class = cluster.state.view.class(&name).map(|class| &**class);
-    let is_known = class.is_some() || cluster.state.listed.has(Collection::Classes);
-    is_known.then(|| changed_since(claim, class)).flatten()
 }
 
 /// What a claim with a deletion timestamp waits for.

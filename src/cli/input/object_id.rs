@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::dump::item::NamedMetadata;
-use crate::binding::Collection;
+use super::dump::item::{DEFAULT_NAMESPACE, NamedMetadata};
+use crate::binding::{Collection, ObjectKey};
 use crate::client::resource::ResourceKind;
 
 /// The kinds that verdicts know.
@@ -125,9 +125,13 @@ impl fmt::Display for ObjectId {
 }
 
 impl ObjectId {
-    /// The object of this kind and with these metadata.
+    /// The object of this kind and with these metadata, in the namespace in which it would be stored.
     pub(in crate::cli) fn of(kind: ObjectKind, metadata: &NamedMetadata) -> Self {
-        let namespace = if kind.is_namespaced() { &*metadata.namespace } else { "" };
+        let namespace = match &*metadata.namespace {
+            _ if !kind.is_namespaced() => "",
+            "" => DEFAULT_NAMESPACE,
+            namespace => namespace,
+        };
         Self { kind, namespace: namespace.to_owned(), name: metadata.name.to_string() }
     }
 
@@ -144,6 +148,15 @@ impl ObjectId {
         let is_whole = !name.is_empty() && !name.contains('/');
         let key = Self { kind, namespace: namespace.to_owned(), name: name.to_owned() };
         is_whole.then_some(key)
+    }
+}
+
+impl From<&ObjectKey> for ObjectId {
+    fn from(key: &ObjectKey) -> Self {
+        match key {
+            ObjectKey::Volume(name) => volume_key(name.as_str()),
+            ObjectKey::Claim(key) => claim_key(&key.namespace, &key.name),
+        }
     }
 }
 

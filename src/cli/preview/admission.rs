@@ -5,7 +5,7 @@
 //! leaves the view, so that nothing binds to it; after an update that is denied, what is stored stays.
 //! Not here: how a denied one is reported (`outcome`, `explain`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -16,16 +16,14 @@ use crate::api::{claim, volume};
 use crate::binding::{ObjectKey, Observed, View};
 use crate::cli::args::Apply;
 use crate::cli::exit::Failure;
-use crate::cli::input::dump::batch::{ReadPurpose, watched};
-use crate::cli::input::dump::item::{DEFAULT_NAMESPACE, DumpObject, NamedMetadata, sections};
-use crate::cli::input::dump::new_object::{NewObject, stored};
-use crate::cli::input::dump::{StorageState, each_json};
-use crate::cli::input::object_id::{self, claim_key, volume_key};
+use crate::cli::input::dump::StorageState;
+use crate::cli::input::dump::batch::ReadPurpose;
+use crate::cli::input::dump::new_object::{NewObject, is_stored, stored};
+use crate::cli::input::object_id::ObjectId;
 use crate::cli::input::text::error_reason;
 use crate::cli::judge::proposed::{self, created, updated};
 use crate::cli::judge::write::{WriteResult, write};
 use crate::cli::judge::{JudgeContext, KnownObjects};
-use crate::client::resource::ResourceKind;
 use crate::config::Configuration;
 use crate::model::{Claim, ClaimKey, ClassRequest, Volume, VolumeName};
 
@@ -77,13 +75,12 @@ pub(super) fn judge_manifests(
     if manifests.is_empty() {
         return Ok(Denied::default());
     }
-    let stored = stored_objects(texts, &manifests)?;
-    let mut known = evidence(texts, &manifests, &stored)?;
+    let mut known = evidence(texts, &manifests)?;
     let mut admission = Admission { view: &mut state.view, denied: Denied::default() };
     let (configuration, now) = (Configuration::default(), Timestamp::now());
     for NewObject { key, text } in &manifests {
-        let name = judged_key(key);
-        let old = stored.get(key).map(|old| proposed::stored(name.kind, old));
+        let name = ObjectId::from(key);
+        let old = known.object(&name).map(|old| proposed::stored(name.kind, old));
         let new = admission.sent(key, text, old.as_ref()).map_err(|error| unreadable(&error))?;
         let terms = JudgeContext::of(&known, &configuration, now);
         let is_update = old.is_some();
@@ -117,7 +114,7 @@ impl Admission<'_> {
         old: Option<&Value>,
     ) -> Result<Value, serde_json::Error> {
         let mut object: Value = serde_json::from_str(text)?;
-        let kind = judged_key(key).kind;
+        let kind = ObjectId::from(key).kind;
         if let ObjectKey::Claim(key) = key {
             object["metadata"]["namespace"] = json!(key.namespace.as_str());
         }
@@ -172,71 +169,24 @@ impl Admission<'_> {
     }
 }
 
-/// The stored objects of the manifests' names, as the input shows them; of two of one name the later.
-fn stored_objects(
-    texts: &[(String, String)],
-    manifests: &[NewObject],
-) -> Result<BTreeMap<ObjectKey, Value>, Failure> {
-    let wanted: BTreeSet<&ObjectKey> = manifests.iter().map(|one| &one.key).collect();
-    let mut stored = BTreeMap::new();
-    for (name, text) in texts {
-        each_json(text, name, |json| {
-            let mut found = Vec::new();
-            for section in sections(json, name)? {
-                section.items.iter().try_for_each(|item| item.find(name, &mut found))?;
-            }
-            let of_wanted = found.iter().filter_map(|one| Some((key_of(one)?, one)));
-            for (key, one) in of_wanted.filter(|(key, _)| wanted.contains(key)) {
-                let object: Value =
-                    serde_json::from_str(one.text).map_err(|error| unreadable(&error))?;
-                if object["metadata"]["uid"].is_string() {
-                    stored.insert(key, object);
-                }
-            }
-            Ok(())
-        })?;
-    }
-    Ok(stored)
-}
-
-fn key_of(found: &DumpObject<'_>) -> Option<ObjectKey> {
-    let NamedMetadata { namespace, name, .. } = NamedMetadata::of(found.text);
-    match watched(found)? {
-        ResourceKind::Volumes => Some(ObjectKey::Volume(VolumeName::new(name))),
-        ResourceKind::Claims => {
-            let is_nowhere = namespace.is_empty();
-            let namespace = if is_nowhere { DEFAULT_NAMESPACE.into() } else { namespace };
-            Some(ObjectKey::Claim(ClaimKey::new(namespace, name)))
-        }
-        ResourceKind::Classes | ResourceKind::Pods | ResourceKind::Namespaces => None,
-    }
-}
-
-/// Everything that the input shows as stored, as verdicts look at it.
-fn evidence(
-    texts: &[(String, String)],
-    manifests: &[NewObject],
-    stored: &BTreeMap<ObjectKey, Value>,
-) -> Result<KnownObjects, Failure> {
+/// Everything that the input shows as stored, as verdicts look at it, and what is stored under the names of the
+/// manifests.
+fn evidence(texts: &[(String, String)], manifests: &[NewObject]) -> Result<KnownObjects, Failure> {
+    let ids = manifests.iter().map(|one| (&one.key).into()).collect();
     let mut state = StorageState::default();
     "the input".clone_into(&mut state.source);
     for (name, text) in texts {
-        state.text(text, name, ReadPurpose::Verdicts)?;
+        state.text(text, name, ReadPurpose::Manifests(&ids))?;
     }
-    for manifest in manifests.iter().filter(|one| !stored.contains_key(&one.key)) {
-        state.view.apply(match &manifest.key {
-            ObjectKey::Volume(name) => Observed::VolumeGone(name.clone()),
-            ObjectKey::Claim(key) => Observed::ClaimGone(key.clone()),
-        });
+    for NewObject { key, .. } in manifests {
+        if !is_stored(&state.view, key) {
+            state.view.apply(match key {
+                ObjectKey::Volume(name) => Observed::VolumeGone(name.clone()),
+                ObjectKey::Claim(key) => Observed::ClaimGone(key.clone()),
+            });
+        }
     }
     KnownObjects::of(state)
-}
-
-fn judged_key(key: &ObjectKey) -> object_id::ObjectId {
-    match key {
-        ObjectKey::Volume(name) => volume_key(name.as_str()),
-        ObjectKey::Claim(key) => claim_key(&key.namespace, &key.name),
-    }
 }
 
 fn unreadable(error: &serde_json::Error) -> Failure {

@@ -25,7 +25,7 @@ impl SettledCluster {
     /// Reads and settles dumps, as what they show once their manifests were applied.
     pub(in crate::cli) fn of_files(
         paths: &[PathBuf],
-        purpose: ReadPurpose,
+        purpose: ReadPurpose<'_>,
     ) -> Result<Self, Failure> {
         let (mut state, texts) = StorageState::of_files(paths, purpose)?;
         let denied = judge_manifests(&mut state, &texts)?;
@@ -36,7 +36,7 @@ impl SettledCluster {
     pub(in crate::cli) fn of_cluster(
         cluster: ClusterClient,
         lists: &[String],
-        purpose: ReadPurpose,
+        purpose: ReadPurpose<'_>,
     ) -> Result<Self, Failure> {
         Ok(Self::of_state(StorageState::of_cluster(cluster, lists, purpose)?))
     }

@@ -15,7 +15,7 @@ use crate::cli::report::{AtStake, Exempt, Finding, FindingResult, Report};
 use crate::client::needs_reads::judge_with_reads_blocking;
 use crate::model::{Claim, CreationTimestamp, Quantity, Volume};
 use crate::rules::judging::exemption::carried;
-use crate::rules::mutations::changed_since;
+use crate::rules::mutations::{changed_class, changed_since};
 use crate::rules::{
     Change, ChangedObject, Detail, Effect, Endpoint, Judgement, Part, Policy, Question, RULES,
     Ruling, Transition, User, inspect,
@@ -90,7 +90,7 @@ impl<'a> Inspection<'a> {
         needed.extend(claim.volume.as_ref().map(|_| (Collection::Volumes, None)));
         needed.extend(changed_since(claim, None).map(|_| (Collection::Classes, None)));
         let lacking = self.known.lacking(&needed);
-        let changed = self.changed_class(claim);
+        let changed = changed_class(self.known.view(), &self.known.listed, claim);
         if is_silent(&judged) && changed.is_none() && lacking.is_empty() {
             return self.collected.summary.count(FindingResult::Clean);
         }
@@ -108,14 +108,6 @@ impl<'a> Inspection<'a> {
         }));
         found.extend(unseen(&key, &stake, &lacking).filter(|_| is_silent(&judged)));
         self.collected.add(about(&key), found);
-    }
-
-    /// A difference between the annotations of a claim and its StorageClass, if all classes are known.
-    fn changed_class(&self, claim: &Claim) -> Option<String> {
-        let name = claim.class().wanted().name()?.clone();
-        let class = self.known.view().class(&name).map(|class| &**class);
-        let is_known = class.is_some() || self.known.listed.has(Collection::Classes);
-        is_known.then(|| changed_since(claim, class)).flatten()
     }
 
     fn judged(&self, subject: ChangedObject) -> Judgement {

@@ -26,13 +26,15 @@ pub(in crate::cli) struct RawObject {
 
 /// What a dump is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum ReadPurpose {
+pub(in crate::cli) enum ReadPurpose<'a> {
     /// What would bind: volumes, claims, classes and Pending pods.
     Plan,
     /// The same, and objects that an explanation reads.
     Explanation,
     /// Hazards in existing objects: volumes with their storage, namespaces, nodes, and the claims that pods use.
     Verdicts,
+    /// Manifests of these objects: the same, and what is stored under their names whole.
+    Manifests(&'a BTreeSet<ObjectId>),
     /// Changes of existing objects: the same, and each object whole, as it is stored.
     Changes,
 }
@@ -65,19 +67,11 @@ pub(super) struct BatchResult {
 pub(super) fn read_share(
     items: &[DumpItem<'_>],
     name: &str,
-    purpose: ReadPurpose,
+    purpose: ReadPurpose<'_>,
 ) -> Result<BatchResult, Failure> {
     let mut found = Vec::with_capacity(items.len());
     items.iter().try_for_each(|item| item.find(name, &mut found))?;
-    let is_kept = |found: &&DumpObject<'_>| match purpose {
-        ReadPurpose::Plan => false,
-        ReadPurpose::Explanation => {
-            watched(found).is_none_or(|watched| watched == ResourceKind::Pods)
-        }
-        ReadPurpose::Verdicts => matches!(&*found.kind, "Pod" | "Node" | CLAIM_USE),
-        ReadPurpose::Changes => collection(&found.kind).is_some() || found.kind == CLAIM_USE,
-    };
-    let kept = found.iter().filter(is_kept);
+    let kept = found.iter().filter(|found| is_kept(found, purpose));
     let read: Vec<_> = found.iter().filter_map(|found| read_one(found, name, purpose)).collect();
     Ok(BatchResult {
         count: found.iter().filter(|found| !found.kind.is_empty()).count(),
@@ -88,6 +82,25 @@ pub(super) fn read_share(
             .collect(),
         read,
     })
+}
+
+/// Whether the text of an object is kept.
+fn is_kept(found: &DumpObject<'_>, purpose: ReadPurpose<'_>) -> bool {
+    let is_evidence = matches!(&*found.kind, "Pod" | "Node" | CLAIM_USE);
+    match purpose {
+        ReadPurpose::Plan => false,
+        ReadPurpose::Explanation => {
+            watched(found).is_none_or(|watched| watched == ResourceKind::Pods)
+        }
+        ReadPurpose::Verdicts => is_evidence,
+        ReadPurpose::Manifests(ids) => {
+            let metadata = || NamedMetadata::of(found.text);
+            let of_kind = |kind| Some((kind, metadata())).filter(|(_, one)| !one.uid.is_empty());
+            let stored = ObjectKind::from_name(&found.kind).and_then(of_kind);
+            is_evidence || stored.is_some_and(|(kind, one)| ids.contains(&ObjectId::of(kind, &one)))
+        }
+        ReadPurpose::Changes => is_evidence || collection(&found.kind).is_some(),
+    }
 }
 
 /// The text of an object that is kept, with its namespace.
@@ -120,11 +133,11 @@ fn namespaces(
 fn read_one(
     found: &DumpObject<'_>,
     name: &str,
-    purpose: ReadPurpose,
+    purpose: ReadPurpose<'_>,
 ) -> Option<Result<ReadObject, UnreadableObject>> {
     let wanted = match purpose {
         ReadPurpose::Plan | ReadPurpose::Explanation => Wanted::Labels,
-        ReadPurpose::Verdicts | ReadPurpose::Changes => Wanted::Both,
+        ReadPurpose::Verdicts | ReadPurpose::Manifests(_) | ReadPurpose::Changes => Wanted::Both,
     };
     let watched = watched(found)?;
     let read = watched.observed_for(wanted, found.text);
@@ -160,7 +173,7 @@ fn read_one(
 }
 
 /// Kind and name of an object in messages.
-fn label(found: &DumpObject<'_>, purpose: ReadPurpose) -> String {
+fn label(found: &DumpObject<'_>, purpose: ReadPurpose<'_>) -> String {
     let metadata = NamedMetadata::of(found.text);
     match ObjectKind::from_name(&found.kind) {
         Some(kind) if purpose == ReadPurpose::Changes => ObjectId::of(kind, &metadata).to_string(),
@@ -168,6 +181,6 @@ fn label(found: &DumpObject<'_>, purpose: ReadPurpose) -> String {
     }
 }
 
-pub(in crate::cli) fn watched(found: &DumpObject<'_>) -> Option<ResourceKind> {
+fn watched(found: &DumpObject<'_>) -> Option<ResourceKind> {
     ObjectKind::from_name(&found.kind)?.watched()
 }

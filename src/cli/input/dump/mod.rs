@@ -101,7 +101,7 @@ impl StorageState {
     pub(in crate::cli) fn read(
         paths: &[PathBuf],
         cluster: &ClusterArgs,
-        purpose: ReadPurpose,
+        purpose: ReadPurpose<'_>,
     ) -> Result<Self, Failure> {
         if !paths.is_empty() {
             return Ok(Self::of_files(paths, purpose)?.0);
@@ -115,7 +115,7 @@ impl StorageState {
     pub(in crate::cli) fn of_cluster(
         cluster: ClusterClient,
         lists: &[String],
-        purpose: ReadPurpose,
+        purpose: ReadPurpose<'_>,
     ) -> Result<Self, Failure> {
         let mut state = Self::of_lists(lists, CLUSTER, purpose)?;
         match purpose {
@@ -143,7 +143,7 @@ impl StorageState {
                 }
             }
             // Asked for where a verdict depends on it.
-            ReadPurpose::Changes => {}
+            ReadPurpose::Manifests(_) | ReadPurpose::Changes => {}
         }
         state.cluster = Some(cluster);
         Ok(state)
@@ -155,7 +155,7 @@ impl StorageState {
         cluster: &ClusterClient,
         path: &str,
         collection: Collection,
-        purpose: ReadPurpose,
+        purpose: ReadPurpose<'_>,
     ) -> Result<bool, Failure> {
         match cluster.get(path) {
             Ok(list) => {
@@ -171,7 +171,7 @@ impl StorageState {
     /// Reads dumps; with it come their texts, each with its name. A file without an object is an error.
     pub(in crate::cli) fn of_files(
         paths: &[PathBuf],
-        purpose: ReadPurpose,
+        purpose: ReadPurpose<'_>,
     ) -> Result<(Self, Vec<(String, String)>), Failure> {
         let mut state = Self { source: names_of(paths), ..Self::default() };
         let mut texts = Vec::new();
@@ -205,7 +205,7 @@ impl StorageState {
     pub(in crate::cli) fn of_lists(
         lists: &[String],
         name: &str,
-        purpose: ReadPurpose,
+        purpose: ReadPurpose<'_>,
     ) -> Result<Self, Failure> {
         let mut state = Self { source: name.to_owned(), ..Self::default() };
         for text in lists {
@@ -224,12 +224,17 @@ impl StorageState {
         &mut self,
         text: &str,
         name: &str,
-        purpose: ReadPurpose,
+        purpose: ReadPurpose<'_>,
     ) -> Result<(), Failure> {
         each_json(text, name, |json| self.sections(json, name, purpose))
     }
 
-    fn sections(&mut self, text: &str, name: &str, purpose: ReadPurpose) -> Result<(), Failure> {
+    fn sections(
+        &mut self,
+        text: &str,
+        name: &str,
+        purpose: ReadPurpose<'_>,
+    ) -> Result<(), Failure> {
         for mut section in sections(text, name)? {
             let is_undated = section.listing.is_snapshot() && section.taken.is_none();
             if purpose == ReadPurpose::Changes && is_undated {
@@ -250,7 +255,7 @@ impl StorageState {
         &mut self,
         items: &[DumpItem<'_>],
         listing: &mut Listing,
-        (name, purpose): (&str, ReadPurpose),
+        (name, purpose): (&str, ReadPurpose<'_>),
     ) -> Result<(), Failure> {
         if items.len() < MANY {
             return self.share(read_share(items, name, purpose)?, listing);
@@ -342,7 +347,7 @@ fn age_of(path: &Path) -> Duration {
 }
 
 /// Hands on a text that is JSON, or each document of one that is YAML as JSON.
-pub(in crate::cli) fn each_json(
+fn each_json(
     text: &str,
     name: &str,
     mut take: impl FnMut(&str) -> Result<(), Failure>,

@@ -63,7 +63,7 @@ pub(super) fn uid_once_stored(key: &ClaimKey) -> Uid {
 }
 
 /// Whether the view shows an object that is stored.
-pub(super) fn is_stored(view: &View, key: &ObjectKey) -> bool {
+pub(in crate::cli) fn is_stored(view: &View, key: &ObjectKey) -> bool {
     match key {
         ObjectKey::Volume(name) => view.volume(name).is_some_and(|volume| volume.uid.is_some()),
         ObjectKey::Claim(key) => {

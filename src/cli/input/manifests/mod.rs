@@ -17,6 +17,7 @@ use self::stateful_set::{STATEFUL_SET, SetMember, StatefulSet, TemplatedClaim};
 use crate::cli::exit::Failure;
 use crate::cli::files;
 use crate::cli::input::object_id::{ObjectId, ObjectKind};
+use crate::cli::input::text::{name_of, read_text};
 use crate::cli::output::{eprint_line, one_line};
 use crate::document::{self, Position, Shape, TreeNode, UnreadableError};
 use crate::telemetry::logging;
@@ -92,9 +93,7 @@ pub(in crate::cli) fn read(sources: Sources<'_>) -> Result<Input, Failure> {
     let mut reader = Reader { input: Input::default(), namespace: sources.namespace };
     let mut foreign = Vec::new();
     for path in sources.paths {
-        if path.as_os_str() == "-" {
-            reader.named(&files::read_standard_input()?, files::STANDARD_INPUT)?;
-        } else if path.is_dir() {
+        if path.is_dir() && path.as_os_str() != "-" {
             for file in expand(path, sources.depth)? {
                 let name = file.display().to_string();
                 if !reader.found(&files::read(&file)?, &name)? {
@@ -102,7 +101,7 @@ pub(in crate::cli) fn read(sources: Sources<'_>) -> Result<Input, Failure> {
                 }
             }
         } else {
-            reader.named(&files::read(path)?, &path.display().to_string())?;
+            reader.named(&read_text(path)?, &name_of(path))?;
         }
     }
     if let Some(note) = folder::note(&foreign) {

@@ -1,6 +1,7 @@
 //! Records on a claim that its class delays binding: what was true when the claim was made.
 
 use super::prelude::*;
+use crate::binding::{Collection, ListedCollections, View};
 use crate::model::annotations::{BINDING_MODE_NOTE, PROVISIONER_NOTE};
 use crate::model::{BindingMode, Claim, Class, ClassRequest, Provisioner, Stage};
 
@@ -97,6 +98,13 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
         ),
         depends_on: vec![Dependency::on(Read::Class(name), lookup)],
     })
+}
+
+/// What has become of the class of a claim by what an input shows; nothing if it does not show all classes.
+pub fn changed_class(view: &View, listed: &ListedCollections, claim: &Claim) -> Option<String> {
+    let class = view.class(claim.class().wanted().name()?).map(AsRef::as_ref);
+    let is_known = class.is_some() || listed.has(Collection::Classes);
+    is_known.then(|| changed_since(claim, class)).flatten()
 }
 
 /// What has become of the class of a claim that is not bound, by what was noted when the claim was made; nothing if

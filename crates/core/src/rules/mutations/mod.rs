@@ -26,7 +26,7 @@ mutations! {
     tenant_label
 }
 
-pub use delayed_binding::changed_since;
+pub use delayed_binding::{changed_class, changed_since};
 
 /// The mutation of this id.
 pub fn find(id: &str) -> Option<&'static Mutation> {

@@ -26,7 +26,7 @@ fn plan_explain_and_scan_give_it_no_volume_without_the_data_and_say_why() {
     let planned = folder.run(&["plan", "-f", "state.yaml"]).stdout;
     assert!(planned.contains("0/1 volumes fit: 1 without the data source's content"), "{planned}");
     let explained = folder.run(&["explain", "pvc/db/copy", "-f", "state.yaml"]).stdout;
-    assert!(explained.contains("not made from the claim's data source"), "{explained}");
+    assert!(explained.contains("not provisioned from the data source of the PVC"), "{explained}");
     let json = folder.run(&["explain", "pvc/db/copy", "-f", "state.yaml", "-o", "json"]).stdout;
     expect_valid("explanation", &serde_json::from_str(&json).expect("JSON"));
     let scanned = folder.run(&["scan", "-f", "state.yaml"]).stdout;

@@ -58,13 +58,13 @@ fn explained(state: &str, object: &str) -> Value {
 fn a_stuck_claim_gets_every_reason_the_nearest_first_and_a_command() {
     let run = explain(STATE, &["pvc/data"]);
     let expected = "\
-PVC \"db/data\" cannot bind: 0/6 volumes fit: 3 other class, 2 reserved for another PVC, 1 too small
-  other class (1)
-    slow: class \"slow\" is not class \"fast\"
+PVC \"db/data\" cannot bind: 0/6 volumes fit: 3 other StorageClass, 2 reserved for another PVC, 1 too small
+  other StorageClass (1)
+    slow: StorageClass \"slow\" is not \"fast\"
   too small (1)
     small: 5Gi is less than the requested 10Gi
-  too small, other class (1)
-    local-a: 5Gi is less than the requested 10Gi; class \"local\" is not class \"fast\"
+  too small, other StorageClass (1)
+    local-a: 5Gi is less than the requested 10Gi; StorageClass \"local\" is not \"fast\"
   reserved for another PVC, not available (2)
     had: reserved for PVC \"qa/old\"; phase is Bound, not Available
     left: reserved for PVC \"qa/gone\"; phase is Released, not Available
@@ -298,7 +298,7 @@ fn without_a_command_it_says_what_to_add() {
     assert_eq!(run.code, 1);
     assert!(
         run.stdout.ends_with(
-            "note: no command fixes it; add a volume of class \"fast\" with 5Gi and access modes RWX, \
+            "note: no command fixes it; add a volume of StorageClass \"fast\" with 5Gi and access modes RWX, \
              volume mode Filesystem\n"
         ),
         "{}",
@@ -319,7 +319,7 @@ fn a_claim_that_names_the_wrong_volume_is_to_be_re_created() {
         run.stdout,
         "PVC \"db/data\" is in conflict: PV \"v\", which it names, is reserved for PVC \"db/other\"\n  \
          reserved for another PVC (1)\n    v: reserved for PVC \"db/other\"\n\
-         note: no command fixes it; delete the PVC and re-create it without spec.volumeName, and add a volume of no class \
+         note: no command fixes it; delete the PVC and re-create it without spec.volumeName, and add a volume of no StorageClass \
          with 5Gi and access modes RWX, volume mode Filesystem\n"
     );
 }

@@ -332,7 +332,7 @@ fn a_claim_whose_scheduler_reserved_nothing_gets_no_hint_that_volumes_fit() {
         .replace("name: a,", "name: a, annotations: {volume.kubernetes.io/selected-node: n1},");
     let state = class.to_owned() + &of_class(volume("v", "1Gi", "x")) + &chosen;
     let text = plan(&Folder::new(), &state, &[]).stdout;
-    let expected = "db/a  unmatched   0/1 volumes fit: 1 held back until a pod has a node\n";
+    let expected = "db/a  unmatched   0/1 volumes fit: 1 waiting for the first consumer\n";
     assert!(text.starts_with(expected), "{text}");
 }
 

@@ -10,7 +10,7 @@ use super::mismatch::{Mismatch, OTHER_CLASS};
 use super::view::View;
 use crate::model::{Claim, Volume};
 
-/// All volumes of a view, each counted once; prints as `0/12 volumes fit: 5 other class, 4 too small`.
+/// All volumes of a view, each counted once; prints as `0/12 volumes fit: 5 other StorageClass, 4 too small`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FitCounts {
     /// How many fit.
@@ -117,17 +117,18 @@ mod tests {
             [small(), small(), taken(), of_class(small(), "fast"), of_class(volume(), "slow")];
         let view = view(volumes);
         let none = count_fits(&view, &claim(), IMMEDIATE);
-        let expected = "0/5 volumes fit: 2 other class, 1 reserved for another PVC, 2 too small";
+        let expected =
+            "0/5 volumes fit: 2 other StorageClass, 1 reserved for another PVC, 2 too small";
         assert_eq!((none.to_string().as_str(), none.total()), (expected, 5));
         assert_eq!(none.by_label()["class"], 2);
         let class_field = ClassRequest::Named(ClassName::new("slow"));
         let slow = Claim { class_field, ..claim() };
         assert_eq!(
             count_fits(&view, &slow, IMMEDIATE).to_string(),
-            "1/5 volumes fit: 4 other class"
+            "1/5 volumes fit: 4 other StorageClass"
         );
         let delayed = FitCheck::Controller(BindingMode::WaitForFirstConsumer);
-        let waits = "0/5 volumes fit: 4 other class, 1 held back until a pod has a node";
+        let waits = "0/5 volumes fit: 4 other StorageClass, 1 waiting for the first consumer";
         assert_eq!(count_fits(&view, &slow, delayed).to_string(), waits);
         assert_eq!(count_fits(&View::default(), &slow, IMMEDIATE).to_string(), "0/0 volumes fit");
     }
@@ -149,6 +150,6 @@ mod tests {
         view.apply(Observed::Volume(Arc::new(changed)));
         view.apply(Observed::VolumeGone(VolumeName::new("pv-1")));
         let counted = count_fits(&view, &claim(), IMMEDIATE);
-        assert_eq!(counted.to_string(), "0/1 volumes fit: 1 other class");
+        assert_eq!(counted.to_string(), "0/1 volumes fit: 1 other StorageClass");
     }
 }

@@ -75,7 +75,7 @@ pub enum Mismatch {
 }
 
 /// The label of another class, and what is said of many volumes of other classes.
-pub(super) const OTHER_CLASS: (&str, &str) = ("class", "other class");
+pub(super) const OTHER_CLASS: (&str, &str) = ("class", "other StorageClass");
 
 impl Mismatch {
     /// Stable name for metrics and JSON.
@@ -100,23 +100,23 @@ impl Mismatch {
 }
 
 impl Mismatch {
-    /// What is said of many volumes that fail for it, after their number: `5 other class`.
+    /// What is said of many volumes that fail for it, after their number: `5 other StorageClass`.
     pub fn in_short(&self) -> &'static str {
         match self {
             Self::ReservedForOther { .. } => "reserved for another PVC",
-            Self::ClaimElsewhere => "not the one that the claim has",
+            Self::ClaimElsewhere => "not the PV of the PVC",
             Self::ForeignNamespace => "for other namespaces",
             Self::TooSmall { .. } => "too small",
             Self::VolumeMode { .. } => "other volume mode",
             Self::AccessModes { .. } => "without the access modes",
             Self::Class { .. } => OTHER_CLASS.1,
-            Self::AttributesClass { .. } => "other attributes class",
+            Self::AttributesClass { .. } => "other VolumeAttributesClass",
             Self::Terminating => "being deleted",
             Self::NotAvailable { .. } => "not available",
             Self::Selector { .. } => "other labels",
             Self::DataSource => "without the data source's content",
-            Self::NodeAffinity => "out of the node's reach",
-            Self::WaitsForConsumer => "held back until a pod has a node",
+            Self::NodeAffinity => "not reachable from the node",
+            Self::WaitsForConsumer => "waiting for the first consumer",
         }
     }
 }
@@ -125,7 +125,7 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ReservedForOther { holder } => write!(f, "reserved for PVC \"{holder}\""),
-            Self::ClaimElsewhere => f.write_str("the claim has another volume"),
+            Self::ClaimElsewhere => f.write_str("the PVC has another PV"),
             Self::ForeignNamespace => {
                 f.write_str("the PersistentVolume does not admit the namespace of the PVC")
             }
@@ -139,18 +139,18 @@ impl fmt::Display for Mismatch {
                 write!(f, "access modes {offered} do not offer {requested}")
             }
             Self::Class { requested, offered } => {
-                other_name(f, "class", requested.as_ref(), offered.as_ref())
+                other_name(f, "StorageClass", requested.as_ref(), offered.as_ref())
             }
             Self::AttributesClass { requested, offered } => {
-                other_name(f, "attributes class", requested.as_ref(), offered.as_ref())
+                other_name(f, "VolumeAttributesClass", requested.as_ref(), offered.as_ref())
             }
             Self::Terminating => f.write_str("being deleted"),
             Self::NotAvailable { phase } => write!(f, "phase is {phase}, not Available"),
             Self::Selector { term } => write!(f, "labels do not match \"{term}\""),
-            Self::DataSource => f.write_str("not made from the claim's data source"),
+            Self::DataSource => f.write_str("not provisioned from the data source of the PVC"),
             Self::NodeAffinity => f.write_str("not reachable from the node"),
             Self::WaitsForConsumer => {
-                f.write_str("the class binds only when a pod that uses the claim has a node")
+                f.write_str("the StorageClass binds only when a pod that uses the PVC has a node")
             }
         }
     }
@@ -164,12 +164,12 @@ fn other_name(
 ) -> fmt::Result {
     match (offered, requested) {
         (Some(offered), Some(requested)) => {
-            write!(f, "{kind} \"{offered}\" is not {kind} \"{requested}\"")
+            write!(f, "{kind} \"{offered}\" is not \"{requested}\"")
         }
         (None, Some(requested)) => {
-            write!(f, "no {kind} where {kind} \"{requested}\" is asked for")
+            write!(f, "no {kind}, and \"{requested}\" is requested")
         }
-        (Some(offered), None) => write!(f, "{kind} \"{offered}\" where no {kind} is asked for"),
+        (Some(offered), None) => write!(f, "{kind} \"{offered}\", and none is requested"),
         (None, None) => write!(f, "another {kind}"),
     }
 }

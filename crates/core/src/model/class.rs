@@ -62,8 +62,8 @@ impl<'a> VolumeClass<'a> {
 impl fmt::Display for VolumeClass<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Classless => f.write_str("no class"),
-            Self::Named(name) => write!(f, "class \"{name}\""),
+            Self::Classless => f.write_str("no StorageClass"),
+            Self::Named(name) => write!(f, "StorageClass \"{name}\""),
         }
     }
 }

@@ -268,7 +268,7 @@ impl Scenario<'_> {
         for (name, volume) in claims {
             let key = ClaimKey::new(NAMESPACE, *name);
             let Some(seen) = self.stopwatch.wait(&key, *volume, self.patience).await else {
-                reported.faults.push(format!("claim \"{key}\" is not there"));
+                reported.faults.push(format!("PVC \"{key}\" does not exist"));
                 continue;
             };
             let took = self.stopwatch.took(&seen, self.start);
@@ -278,7 +278,7 @@ impl Scenario<'_> {
                 let (wanted, found) = (volume.unwrap_or("none"), found.unwrap_or("none"));
                 let phase = &seen.claim.phase;
                 reported.faults.push(format!(
-                    "claim \"{key}\" should have volume {wanted}; it is {phase} with volume {found}"
+                    "PVC \"{key}\" should have PV {wanted}; it is {phase} with PV {found}"
                 ));
             }
             reported.times.extend(took);
@@ -309,7 +309,7 @@ impl Scenario<'_> {
         let messages: Vec<&str> = events.iter().map(|event| event.message.as_str()).collect();
         let text = messages.join(" ");
         let missing = says.iter().filter(|part| !text.contains(**part));
-        reported.faults.extend(missing.map(|part| format!("no event of the claim says {part:?}")));
+        reported.faults.extend(missing.map(|part| format!("no event of the PVC says {part:?}")));
         reported.lines.push(Line::Text(text));
         Ok(())
     }

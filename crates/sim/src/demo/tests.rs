@@ -115,11 +115,11 @@ async fn a_controller_that_does_not_bind_is_counted_and_reported() {
     let text = String::from_utf8(out).expect("text");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("history Pending 10Gi pv-archive-0"), "{text}");
-    let fault = "NOT AS DOCUMENTED: claim \"qa/history\" should have volume pv-archive-0; \
-         it is Pending with volume pv-archive-0";
+    let fault = "NOT AS DOCUMENTED: PVC \"qa/history\" should have PV pv-archive-0; \
+         it is Pending with PV pv-archive-0";
     assert!(text.contains(fault), "{text}");
-    assert!(text.contains("NOT AS DOCUMENTED: claim \"qa/ledger\" is not there"), "{text}");
-    assert!(text.contains("0 claims bound"), "{text}");
+    assert!(text.contains("NOT AS DOCUMENTED: PVC \"qa/ledger\" does not exist"), "{text}");
+    assert!(text.contains("0 PVCs bound"), "{text}");
     assert!(text.contains("2 NOT AS DOCUMENTED, which is a defect"), "{text}");
     setup.end().await.expect("ended");
 }
@@ -137,7 +137,7 @@ async fn an_undecided_claim_does_not_pass_for_a_waiting_one() {
     assert_eq!(unexpected.await.expect("played"), 1);
     let text = String::from_utf8(out).expect("text");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let fault = "NOT AS DOCUMENTED: no event of the claim says \"no persistent volumes";
+    let fault = "NOT AS DOCUMENTED: no event of the PVC says \"no persistent volumes";
     assert!(text.contains(fault), "{text}");
     setup.end().await.expect("ended");
 }

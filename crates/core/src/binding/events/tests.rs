@@ -108,9 +108,9 @@ fn pending_claims_report_the_reason() {
         event_line(&view, &claim(), &ClaimOutcome::Taken(pv())),
     ];
     insta::assert_snapshot!(rows.join("\n"), @r#"
-    claim db/data Normal FailedBinding no persistent volumes available for this claim and no storage class is set; 0/4 volumes fit: 1 other class, 1 reserved for another PVC, 2 too small
-    claim db/data Normal FailedBinding no persistent volumes available for this claim and storage class "fast" has no provisioner; 0/4 volumes fit: 3 other class, 1 not available
-    claim db/data Warning ProvisioningFailed storageclass.storage.k8s.io "fast" not found; 0/4 volumes fit: 3 other class, 1 not available
+    claim db/data Normal FailedBinding no persistent volumes available for this claim and no storage class is set; 0/4 volumes fit: 1 other StorageClass, 1 reserved for another PVC, 2 too small
+    claim db/data Normal FailedBinding no persistent volumes available for this claim and storage class "fast" has no provisioner; 0/4 volumes fit: 3 other StorageClass, 1 not available
+    claim db/data Warning ProvisioningFailed storageclass.storage.k8s.io "fast" not found; 0/4 volumes fit: 3 other StorageClass, 1 not available
     claim db/data Normal WaitForFirstConsumer waiting for first consumer to be created before binding
     claim db/data Normal WaitForPodScheduled waiting for pod web-0 to be scheduled
     claim db/data Normal WaitForPodScheduled waiting for pods web-0,web-1 to be scheduled
@@ -174,7 +174,7 @@ fn what_is_known_of_the_pods_and_the_volume_is_added() {
     rows.push(event_line(&view, &claim(), &ClaimOutcome::Unfit(pv(), one(Mismatch::Terminating))));
     insta::assert_snapshot!(rows.join("\n"), @r#"
     claim db/data Normal WaitForFirstConsumer waiting for first consumer to be created before binding; pod "by-hand" has a node that the scheduler did not choose, so that no volume is chosen for it; let the scheduler place the pod
-    claim db/data Normal FailedBinding no persistent volumes available for this claim and storage class "fast" has no provisioner; 0/5 volumes fit: 3 other class, 1 not available, 1 held back until a pod has a node
+    claim db/data Normal FailedBinding no persistent volumes available for this claim and storage class "fast" has no provisioner; 0/5 volumes fit: 3 other StorageClass, 1 not available, 1 waiting for the first consumer
     claim db/data Warning VolumeMismatch Cannot bind to requested volume "pv-a": the volume is marked for deletion "pv-a"; that each names the other does not help
     "#);
 }
@@ -187,7 +187,7 @@ fn a_plug_in_that_nobody_has_is_told() {
     class.provisioner = Provisioner::Named("kubernetes.io/rbd".into());
     view.apply(Observed::Class(Arc::new(class)));
     let expected = "claim db/data Warning ProvisioningFailed no volume plugin matched name: \
-        kubernetes.io/rbd; 0/4 volumes fit: 3 other class, 1 not available";
+        kubernetes.io/rbd; 0/4 volumes fit: 3 other StorageClass, 1 not available";
     assert_eq!(event_line(&view, &of_class(claim()), &ClaimOutcome::NoMatchingVolume), expected);
 }
 

@@ -83,8 +83,7 @@
 //!
 //! 1. `webhook/transport/listener.rs`: `run` → `Acceptor::accept` → `Connection::serve` → `handshake`. Each step has
 //!    a limit and a deadline.
-//! 2. `webhook/transport/connection/mod.rs`: `serve` → `ConnectionService::call`. One connection, its stages and
-//!    their deadlines.
+//! 2. `webhook/transport/connection/mod.rs`: `serve`. One connection, its stages and their deadlines.
 //! 3. `webhook/handlers.rs`: `review`, for each endpoint.
 //! 4. `webhook/transport/body/mod.rs`: `read_body` → `next_data` → `Buffer::push`. A body has the time of its review.
 //! 5. `webhook/transport/load_shedder.rs`: `ByteReservation::grow_to` → `LoadShedder::admit`. Above either limit the
@@ -102,7 +101,7 @@
 //! 15. `webhook/read_dispatcher.rs`: `ReadDispatcher::read`, for a denial that rests on another object.
 //! 16. `crates/core/src/rules/judging/verdict.rs`: the message of the denial, and `Verdict::warnings`.
 //! 17. `webhook/service.rs`: `Service::record`; `api/review/mod.rs`: `response_bytes`.
-//! 18. `webhook/transport/connection/mod.rs`: `RequestFuture::poll` passes the response to hyper.
+//! 18. `webhook/transport/connection/mod.rs`: `poll_response` passes the response to hyper.
 //!
 //! # One binding, from watch event to PATCH
 //!

@@ -15,6 +15,11 @@ pub(super) struct Backoff {
     tries: u64,
 }
 
+/// The pause after so many failures in a row before this one: doubled each time, from the first up to the longest.
+pub fn exponential((first, longest): (Duration, Duration), failures: u32) -> Duration {
+    first.saturating_mul(2_u32.saturating_pow(failures)).min(longest)
+}
+
 /// A number that differs between what differs in `what`, and is the same whenever that is the same.
 pub fn spread(what: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();

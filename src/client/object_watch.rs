@@ -1,8 +1,9 @@
 //! Watches one object by its name: as it is now, and after every change.
 //!
 //! An event only says that something has changed; the object is then read again, so that its content is decoded in
-//! one place and no event has to be buffered with a Secret in it. It is not `watch` for a list of one: that needs the
-//! verb `list`, which no role can grant for one name. Not here: what an object means.
+//! one place and no event has to be buffered with a Secret in it. It is not `watch` for a list of one: where the API
+//! server streams no lists, that needs the verb `list`, which the chart grants for no Secret. Not here: what an object
+//! means.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::{Backoff, spread, spread_of_process};
-use super::request::{is_absent, request};
+use super::request::{RequestError, is_absent, request, send_text};
+use super::resource::ObjectHead;
 use crate::model::ResourceVersion;
 use crate::telemetry::logging::cause;
 
@@ -103,12 +105,8 @@ pub async fn follow(client: Client, place: ObjectPath, state: watch::Sender<Obje
 
 #[derive(Debug, thiserror::Error)]
 enum Trouble {
-    #[error("no reply in time")]
-    Late,
-    #[error("{0}")]
-    Rejected(#[from] kube::Error),
-    #[error("the request cannot be made: {0}")]
-    Request(#[from] http::Error),
+    #[error(transparent)]
+    Request(#[from] RequestError),
     #[error("the answer cannot be read")]
     Unreadable,
     #[error("the watch was rejected: {0}")]
@@ -120,20 +118,7 @@ enum Trouble {
 #[derive(Deserialize)]
 struct EventWire {
     r#type: String,
-    object: HeadWire,
-}
-
-#[derive(Deserialize)]
-struct HeadWire {
-    metadata: MetadataWire,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct MetadataWire {
-    /// None in the status of an error.
-    #[serde(default)]
-    resource_version: String,
+    object: ObjectHead,
 }
 
 /// Reads the object, sends its state, and returns once it may have changed.
@@ -158,19 +143,17 @@ async fn look_and_wait(
 
 async fn read(client: &Client, place: &ObjectPath) -> Result<ObjectState, Trouble> {
     let path = format!("{}/{}", place.collection, place.name);
-    // As text: kube would log the whole body of an answer that it cannot decode.
-    let sent = client.request_text(request(Method::GET, &path, None)?);
-    match timeout(REQUEST_TIMEOUT, sent).await.map_err(|_| Trouble::Late)? {
+    match send_text(client, request(Method::GET, &path, None), REQUEST_TIMEOUT).await {
         Ok(text) => Ok(ObjectState::Present(SecretText(text.into()))),
-        Err(kube::Error::Api(status)) if is_absent(&status) => Ok(ObjectState::Absent),
+        Err(error) if error.status().is_some_and(is_absent) => Ok(ObjectState::Absent),
         Err(other) => Err(other.into()),
     }
 }
 
-fn version(found: &ObjectState) -> Result<Option<String>, Trouble> {
+fn version(found: &ObjectState) -> Result<Option<ResourceVersion>, Trouble> {
     let ObjectState::Present(text) = found else { return Ok(None) };
-    let head: HeadWire = serde_json::from_str(text.as_str()).map_err(|_| Trouble::Unreadable)?;
-    Ok(Some(head.metadata.resource_version))
+    let head: ObjectHead = serde_json::from_str(text.as_str()).map_err(|_| Trouble::Unreadable)?;
+    Ok(Some(head.version()))
 }
 
 /// Returns when something has happened to the object since `version`, or the watch has ended.
@@ -181,16 +164,17 @@ fn version(found: &ObjectState) -> Result<Option<String>, Trouble> {
 async fn changed(
     client: &Client,
     place: &ObjectPath,
-    version: &str,
+    version: &ResourceVersion,
     state: &watch::Sender<ObjectState>,
 ) -> Result<(), Trouble> {
     let ObjectPath { collection, name } = place;
     let uri = format!(
         "{collection}?watch=true&fieldSelector=metadata.name%3D{name}&timeoutSeconds={WATCH_SECONDS}"
     );
-    let request = Request::builder().method(Method::GET).uri(uri).body(Body::empty())?;
+    let request = Request::builder().method(Method::GET).uri(uri).body(Body::empty());
+    let request = request.map_err(RequestError::from)?;
     let response = timeout(REQUEST_TIMEOUT, client.send(request)).await;
-    let response = response.map_err(|_| Trouble::Late)??;
+    let response = response.map_err(|_| RequestError::Late)?.map_err(RequestError::from)?;
     if response.status() != StatusCode::OK {
         return Err(Trouble::Watch(response.status()));
     }
@@ -216,11 +200,10 @@ async fn changed(
 }
 
 /// Whether an event shows a later version than this.
-fn is_news(line: &[u8], version: &str) -> Result<bool, Trouble> {
+fn is_news(line: &[u8], version: &ResourceVersion) -> Result<bool, Trouble> {
     let event: EventWire = serde_json::from_slice(line).map_err(|_| Trouble::Unreadable)?;
     if event.r#type == "ERROR" {
         return Err(Trouble::Broken("the API server ended it with an error".to_owned()));
     }
-    let shown = ResourceVersion::new(event.object.metadata.resource_version.as_str());
-    Ok(shown.is_newer_than(&ResourceVersion::new(version)))
+    Ok(event.object.version().is_newer_than(version))
 }

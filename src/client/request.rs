@@ -2,9 +2,13 @@
 //!
 //! Not here: the writes that a decision asks for, which say themselves how they are merged (`api::write`).
 
+use std::time::Duration;
+
 use http::{Method, Request};
+use kube::Client;
 use kube::core::Status;
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::send::FIELD_MANAGER;
 
@@ -31,6 +35,38 @@ pub fn apply_request(path: &str, object: &Value) -> Result<Request<Vec<u8>>, htt
         .uri(format!("{path}?fieldManager={FIELD_MANAGER}"))
         .header("content-type", "application/apply-patch+yaml")
         .body(object.to_string().into_bytes())
+}
+
+/// Why a request came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// There was no reply in time.
+    #[error("no reply in time")]
+    Late,
+    /// The API server rejected it, or cannot be reached.
+    #[error("{0}")]
+    Rejected(#[from] kube::Error),
+    /// Its path is none.
+    #[error("the request cannot be made: {0}")]
+    Invalid(#[from] http::Error),
+}
+
+impl RequestError {
+    /// The status with which the API server rejected it, if it did.
+    pub fn status(&self) -> Option<&Status> {
+        if let Self::Rejected(kube::Error::Api(status)) = self { Some(status) } else { None }
+    }
+}
+
+/// Sends a request, and waits for the text of the reply for at most `deadline`. As text: kube would log the whole body
+/// of a reply that it cannot decode.
+pub async fn send_text(
+    client: &Client,
+    request: Result<Request<Vec<u8>>, http::Error>,
+    deadline: Duration,
+) -> Result<String, RequestError> {
+    let sent = timeout(deadline, client.request_text(request?)).await;
+    Ok(sent.map_err(|_| RequestError::Late)??)
 }
 
 /// Whether the API server itself says that there is no such object. The reason distinguishes its 404 from that of a

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arcstr::ArcStr;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::api::claim::claim;
 use crate::api::class::class;
@@ -12,7 +13,7 @@ use crate::api::namespace::namespace;
 use crate::api::pods::pod;
 use crate::api::volume::{Wanted, volume};
 use crate::binding::{Observed, View};
-use crate::model::{ClaimKey, ClassName, PodKey, VolumeName};
+use crate::model::{ClaimKey, ClassName, PodKey, ResourceVersion, VolumeName};
 
 /// A kind of resource that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,13 +41,8 @@ impl ResourceKind {
 
     /// Its name, for logs and metrics.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::Volumes => "persistentvolumes",
-            Self::Claims => "persistentvolumeclaims",
-            Self::Classes => "storageclasses",
-            Self::Pods => "pods",
-            Self::Namespaces => "namespaces",
-        }
+        let path = self.path();
+        path.rsplit_once('/').map_or(path, |(_, name)| name)
     }
 
     /// The path of its collection.
@@ -87,9 +83,7 @@ impl ResourceKind {
                 if let Some(pod) = pod(object)? {
                     return Ok(Observed::Pod(Arc::new(pod)));
                 }
-                let NamedMetadata { namespace, name } =
-                    serde_json::from_str::<Named>(object)?.metadata;
-                Observed::PodGone(PodKey::new(&*namespace, &*name))
+                self.gone(&serde_json::from_str::<ObjectHead>(object)?.identity())
             }
         })
     }
@@ -108,23 +102,12 @@ impl ResourceKind {
 
     /// The identities of all its objects in a view.
     pub fn identities(self, view: &View) -> BTreeSet<Identity> {
-        let alone = |name: ArcStr| Identity { namespace: ArcStr::new(), name };
-        let in_namespace = |namespace: &ArcStr, name: &ArcStr| Identity {
-            namespace: namespace.clone(),
-            name: name.clone(),
-        };
         match self {
-            Self::Volumes => view.volumes().map(|volume| alone(volume.name.text())).collect(),
-            Self::Classes => view.classes().map(|class| alone(class.name.text())).collect(),
-            Self::Namespaces => view.namespaces().map(|space| alone(space.name.clone())).collect(),
-            Self::Claims => {
-                let keys = view.claims().map(|claim| &claim.key);
-                keys.map(|key| in_namespace(&key.namespace, &key.name)).collect()
-            }
-            Self::Pods => {
-                let keys = view.pods().map(|pod| &pod.key);
-                keys.map(|key| in_namespace(&key.namespace, &key.name)).collect()
-            }
+            Self::Volumes => view.volumes().map(|volume| volume.name.text().into()).collect(),
+            Self::Classes => view.classes().map(|class| class.name.text().into()).collect(),
+            Self::Namespaces => view.namespaces().map(|space| space.name.clone().into()).collect(),
+            Self::Claims => view.claims().map(|claim| (&claim.key).into()).collect(),
+            Self::Pods => view.pods().map(|pod| (&pod.key).into()).collect(),
         }
     }
 }
@@ -138,44 +121,78 @@ pub struct Identity {
     pub name: ArcStr,
 }
 
+impl From<ArcStr> for Identity {
+    fn from(name: ArcStr) -> Self {
+        Self { namespace: ArcStr::new(), name }
+    }
+}
+
+impl From<&ClaimKey> for Identity {
+    fn from(key: &ClaimKey) -> Self {
+        Self { namespace: key.namespace.clone(), name: key.name.clone() }
+    }
+}
+
+impl From<&PodKey> for Identity {
+    fn from(key: &PodKey) -> Self {
+        Self { namespace: key.namespace.clone(), name: key.name.clone() }
+    }
+}
+
 impl Identity {
     /// Of which resource an observed object is, and its identity.
     pub fn of(observed: &Observed) -> (ResourceKind, Self) {
-        let alone = |name: ArcStr| Self { namespace: ArcStr::new(), name };
-        let of_claim = |key: &ClaimKey| {
-            let (namespace, name) = (key.namespace.clone(), key.name.clone());
-            (ResourceKind::Claims, Self { namespace, name })
-        };
-        let of_pod = |key: &PodKey| {
-            let (namespace, name) = (key.namespace.clone(), key.name.clone());
-            (ResourceKind::Pods, Self { namespace, name })
-        };
         match observed {
-            Observed::Volume(volume) => (ResourceKind::Volumes, alone(volume.name.text())),
-            Observed::VolumeGone(name) => (ResourceKind::Volumes, alone(name.text())),
-            Observed::Claim(claim) => of_claim(&claim.key),
-            Observed::ClaimGone(key) => of_claim(key),
-            Observed::Class(class) => (ResourceKind::Classes, alone(class.name.text())),
-            Observed::ClassGone(name) => (ResourceKind::Classes, alone(name.text())),
-            Observed::Pod(pod) => of_pod(&pod.key),
-            Observed::PodGone(key) => of_pod(key),
-            Observed::Namespace(namespace) => {
-                (ResourceKind::Namespaces, alone(namespace.name.clone()))
-            }
-            Observed::NamespaceGone(name) => (ResourceKind::Namespaces, alone(name.clone())),
+            Observed::Volume(volume) => (ResourceKind::Volumes, volume.name.text().into()),
+            Observed::VolumeGone(name) => (ResourceKind::Volumes, name.text().into()),
+            Observed::Claim(claim) => (ResourceKind::Claims, (&claim.key).into()),
+            Observed::ClaimGone(key) => (ResourceKind::Claims, key.into()),
+            Observed::Class(class) => (ResourceKind::Classes, class.name.text().into()),
+            Observed::ClassGone(name) => (ResourceKind::Classes, name.text().into()),
+            Observed::Pod(pod) => (ResourceKind::Pods, (&pod.key).into()),
+            Observed::PodGone(key) => (ResourceKind::Pods, key.into()),
+            Observed::Namespace(space) => (ResourceKind::Namespaces, space.name.clone().into()),
+            Observed::NamespaceGone(name) => (ResourceKind::Namespaces, name.clone().into()),
         }
     }
 }
 
-/// An object of which only the identity is read.
+/// The part of an object, or of the status of an error, that every kind has.
 #[derive(Deserialize)]
-struct Named {
-    metadata: NamedMetadata,
+pub(super) struct ObjectHead {
+    #[serde(default)]
+    pub(super) metadata: HeadMetadata,
+    pub(super) code: Option<u16>,
+    pub(super) message: Option<String>,
 }
 
+/// What an object says of itself.
 #[derive(Default, Deserialize)]
-#[serde(default)]
-struct NamedMetadata {
-    namespace: Box<str>,
-    name: Box<str>,
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct HeadMetadata {
+    pub(super) name: String,
+    pub(super) namespace: String,
+    pub(super) uid: String,
+    pub(super) resource_version: String,
+    pub(super) annotations: Option<HeadAnnotations>,
+}
+
+/// The annotation of the bookmark that ends a list.
+#[derive(Deserialize)]
+pub(super) struct HeadAnnotations {
+    #[serde(rename = "k8s.io/initial-events-end")]
+    pub(super) initial_events_end: Option<IgnoredAny>,
+}
+
+impl ObjectHead {
+    /// Its identity.
+    pub(super) fn identity(&self) -> Identity {
+        let HeadMetadata { namespace, name, .. } = &self.metadata;
+        Identity { namespace: namespace.as_str().into(), name: name.as_str().into() }
+    }
+
+    /// Its resourceVersion.
+    pub(super) fn version(&self) -> ResourceVersion {
+        ResourceVersion::new(self.metadata.resource_version.as_str())
+    }
 }

@@ -10,7 +10,7 @@ use http::{Method, Request};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
-use serde::Deserialize;
+use kube::core::Status;
 use tokio::time::timeout;
 
 use super::resource::ResourceKind;
@@ -105,33 +105,14 @@ fn resource(object: &ObjectKey) -> ResourceKind {
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct StatusWire {
-    message: String,
-    details: Option<DetailsWire>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct DetailsWire {
-    causes: Vec<CauseWire>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct CauseWire {
-    field: String,
-}
-
 /// Whether the write was rejected because the name is another object's by now: its uid is not ours.
 fn is_other_object(body: &str) -> bool {
-    let status: StatusWire = serde_json::from_str(body).unwrap_or_default();
-    let causes = status.details.unwrap_or_default().causes;
+    let status: Status = serde_json::from_str(body).unwrap_or_default();
+    let causes = status.details.map(|details| details.causes).unwrap_or_default();
     causes.iter().any(|cause| cause.field == "metadata.uid")
 }
 
 fn message(body: &str) -> String {
-    let status: StatusWire = serde_json::from_str(body).unwrap_or_default();
+    let status: Status = serde_json::from_str(body).unwrap_or_default();
     if status.message.is_empty() { "no reason given".to_owned() } else { status.message }
 }

@@ -18,7 +18,8 @@ use crate::model::ResourceVersion;
 pub struct SharedStore {
     view: RwLock<View>,
     relists: Mutex<Relists>,
-    freshness: [Freshness; 5],
+    /// In the order of [`ResourceKind::ALL`].
+    freshness: [Freshness; ResourceKind::ALL.len()],
 }
 
 /// How fresh one resource of the view is.
@@ -62,14 +63,7 @@ impl SharedStore {
     }
 
     fn of(&self, watched: ResourceKind) -> &Freshness {
-        let [volumes, claims, classes, pods, namespaces] = &self.freshness;
-        match watched {
-            ResourceKind::Volumes => volumes,
-            ResourceKind::Claims => claims,
-            ResourceKind::Classes => classes,
-            ResourceKind::Pods => pods,
-            ResourceKind::Namespaces => namespaces,
-        }
+        &self.freshness[watched as usize]
     }
 }
 

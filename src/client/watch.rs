@@ -8,6 +8,7 @@
 //! five minutes. It also starts from any old state.
 
 use std::future::ready;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::{Backoff, spread};
-use super::resource::{Identity, ResourceKind};
+use super::resource::{Identity, ObjectHead, ResourceKind};
 use crate::api::volume::Wanted;
 use crate::binding::Observed;
 use crate::model::{ResourceVersion, Uid};
@@ -114,7 +115,7 @@ pub async fn follow<H: EventHandler>(
         start,
         version: None,
         streams: true,
-        log_state: LogState::Connected,
+        is_interrupted: false,
     };
     let mut backoff = Backoff::new(PAUSE.0, spread((watcher.handler.spread(), watched.label())));
     loop {
@@ -164,15 +165,9 @@ struct Watcher<H> {
     version: Option<String>,
     /// Whether the API server streams lists, until it says that it does not.
     streams: bool,
-    log_state: LogState,
-}
-
-/// Whether an interruption was logged: an API server that is away for an hour is three lines, not thousands. A metric
-/// shows how old the view is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LogState {
-    Connected,
-    Interrupted,
+    /// Whether an interruption was logged: an API server that is away for an hour is three lines, not thousands. A
+    /// metric shows how old the view is.
+    is_interrupted: bool,
 }
 
 #[derive(Deserialize)]
@@ -180,30 +175,6 @@ struct EventWire<'a> {
     r#type: String,
     #[serde(borrow)]
     object: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-struct HeadWire {
-    #[serde(default)]
-    metadata: HeadMetadata,
-    code: Option<u16>,
-    message: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct HeadMetadata {
-    name: String,
-    namespace: String,
-    uid: String,
-    resource_version: String,
-    annotations: Option<HeadAnnotations>,
-}
-
-#[derive(Deserialize)]
-struct HeadAnnotations {
-    #[serde(rename = "k8s.io/initial-events-end")]
-    initial_events_end: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -219,14 +190,6 @@ struct ListWire<'a> {
 struct ListMetadata {
     resource_version: String,
     r#continue: String,
-}
-
-/// What a line of the stream means for the watch.
-enum LineOutcome {
-    /// It goes on.
-    Continue,
-    /// The history is gone: a new list is needed.
-    Expired,
 }
 
 impl<H: EventHandler> Watcher<H> {
@@ -265,7 +228,7 @@ impl<H: EventHandler> Watcher<H> {
             let Ok(data) = frame.into_data() else { continue };
             self.handler.on_activity(self.watched, self.start.elapsed().as_secs());
             buffer.extend_from_slice(&data);
-            if let LineOutcome::Expired = self.read_lines(&mut buffer, &mut is_listing)? {
+            if self.read_lines(&mut buffer, &mut is_listing)?.is_break() {
                 self.version = None;
                 return Ok(());
             }
@@ -277,26 +240,21 @@ impl<H: EventHandler> Watcher<H> {
 
     fn log_interruption(&mut self, interruption: &Interruption) {
         let (resource, reason) = (self.watched.label(), interruption.to_string());
-        match self.log_state {
-            LogState::Connected => {
-                tracing::warn!(
-                    resource,
-                    reason,
-                    "a watch was interrupted; it is retried until it is back"
-                );
-            }
-            LogState::Interrupted => {
-                tracing::debug!(resource, reason, "a watch is still interrupted");
-            }
+        if std::mem::replace(&mut self.is_interrupted, true) {
+            tracing::debug!(resource, reason, "a watch is still interrupted");
+        } else {
+            tracing::warn!(
+                resource,
+                reason,
+                "a watch was interrupted; it is retried until it is back"
+            );
         }
-        self.log_state = LogState::Interrupted;
     }
 
     fn log_recovery(&mut self) {
-        if self.log_state == LogState::Interrupted {
+        if std::mem::take(&mut self.is_interrupted) {
             tracing::info!(resource = self.watched.label(), "a watch is back");
         }
-        self.log_state = LogState::Connected;
     }
 
     async fn open(&self) -> Result<http::Response<Body>, Interruption> {
@@ -326,37 +284,37 @@ impl<H: EventHandler> Watcher<H> {
         sent.map_err(|error| Interruption::Unreachable(cause(&error)))
     }
 
+    /// Reads the whole lines of the stream. A break: the history is gone, and a new list is needed.
     fn read_lines(
         &mut self,
         buffer: &mut Vec<u8>,
         is_listing: &mut bool,
-    ) -> Result<LineOutcome, Interruption> {
+    ) -> Result<ControlFlow<()>, Interruption> {
         let mut taken = 0;
         while let Some(end) = buffer.iter().skip(taken).position(|byte| *byte == b'\n') {
             let line = buffer.get(taken..taken + end).unwrap_or_default();
-            let turn = self.read_line(line, is_listing)?;
-            taken += end + 1;
-            if let LineOutcome::Expired = turn {
-                return Ok(LineOutcome::Expired);
+            if self.read_line(line, is_listing)?.is_break() {
+                return Ok(ControlFlow::Break(()));
             }
+            taken += end + 1;
         }
         buffer.drain(..taken);
-        Ok(LineOutcome::Continue)
+        Ok(ControlFlow::Continue(()))
     }
 
     fn read_line(
         &mut self,
         line: &[u8],
         is_listing: &mut bool,
-    ) -> Result<LineOutcome, Interruption> {
+    ) -> Result<ControlFlow<()>, Interruption> {
         let event: EventWire<'_> = serde_json::from_slice(line)?;
         let text = event.object.get();
-        let head: HeadWire = serde_json::from_str(text)?;
+        let head: ObjectHead = serde_json::from_str(text)?;
         match event.r#type.as_str() {
             "ADDED" | "MODIFIED" => self.observe(&head, text),
             "DELETED" => {
-                let gone = self.watched.gone(&identity(&head));
-                self.handler.on_object(self.watched, gone, version(&head), text);
+                let gone = self.watched.gone(&head.identity());
+                self.handler.on_object(self.watched, gone, head.version(), text);
             }
             "BOOKMARK" => {
                 let ended = head
@@ -365,11 +323,11 @@ impl<H: EventHandler> Watcher<H> {
                     .as_ref()
                     .is_some_and(|annotations| annotations.initial_events_end.is_some());
                 if ended && std::mem::take(is_listing) {
-                    self.handler.on_listed(self.watched, version(&head));
+                    self.handler.on_listed(self.watched, head.version());
                 }
             }
             // The history is gone, or the server is: either way a new list is needed.
-            "ERROR" if head.code == Some(410) => return Ok(LineOutcome::Expired),
+            "ERROR" if head.code == Some(410) => return Ok(ControlFlow::Break(())),
             _ => {
                 self.version = None;
                 return Err(Interruption::Api(head.message.unwrap_or_default()));
@@ -378,21 +336,21 @@ impl<H: EventHandler> Watcher<H> {
         if !*is_listing {
             self.version = Some(head.metadata.resource_version);
         }
-        Ok(LineOutcome::Continue)
+        Ok(ControlFlow::Continue(()))
     }
 
-    fn observe(&self, head: &HeadWire, text: &str) {
+    fn observe(&self, head: &ObjectHead, text: &str) {
         match self.watched.observed_for(self.handler.wanted(), text) {
-            Ok(observed) => self.handler.on_object(self.watched, observed, version(head), text),
+            Ok(observed) => self.handler.on_object(self.watched, observed, head.version(), text),
             Err(error) => {
-                let identity = identity(head);
+                let identity = head.identity();
                 let Identity { namespace, name } = &identity;
                 let resource = self.watched.label();
                 tracing::warn!(resource, %namespace, %name, %error, "unreadable object");
                 let unreadable = Unreadable {
                     identity,
                     uid: Uid::new(head.metadata.uid.as_str()),
-                    version: version(head),
+                    version: head.version(),
                     reason: error.to_string(),
                 };
                 self.handler.on_unreadable(self.watched, unreadable);
@@ -419,7 +377,7 @@ impl<H: EventHandler> Watcher<H> {
             }
             let page: ListWire<'_> = serde_json::from_slice(&body)?;
             for item in &page.items {
-                let head: HeadWire = serde_json::from_str(item.get())?;
+                let head: ObjectHead = serde_json::from_str(item.get())?;
                 self.observe(&head, item.get());
             }
             if page.metadata.r#continue.is_empty() {
@@ -431,15 +389,4 @@ impl<H: EventHandler> Watcher<H> {
             more = page.metadata.r#continue;
         }
     }
-}
-
-fn identity(head: &HeadWire) -> Identity {
-    Identity {
-        namespace: head.metadata.namespace.as_str().into(),
-        name: head.metadata.name.as_str().into(),
-    }
-}
-
-fn version(head: &HeadWire) -> ResourceVersion {
-    ResourceVersion::new(head.metadata.resource_version.as_str())
 }

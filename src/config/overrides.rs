@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::read::ConfigurationParser;
-use crate::document::{Shape, TreeNode};
+use crate::document::{Entry, TreeNode};
 use crate::model::{Selector, Term};
 use crate::rules::{Mode, Override};
 
@@ -93,16 +93,11 @@ impl ConfigurationParser {
     }
 
     /// The mode of an entry `rule: mode`.
-    pub(super) fn mode(&mut self, entry: &crate::document::Entry) -> Option<Mode> {
+    pub(super) fn mode(&mut self, entry: &Entry) -> Option<Mode> {
         self.rule(entry.at, &entry.key);
-        let mode = match &entry.value.shape {
-            Shape::Text(text) => Mode::ALL.into_iter().find(|mode| mode.as_str() == text),
-            // YAML reads a bare `off` as false.
-            Shape::Bool(false) => Some(Mode::Off),
-            Shape::Null | Shape::Bool(true) | Shape::Number(_) | Shape::List(_) | Shape::Map(_) => {
-                None
-            }
-        };
+        // YAML reads a bare `off` as false.
+        let word = if entry.value.bool() == Some(false) { Some("off") } else { entry.value.text() };
+        let mode = Mode::ALL.into_iter().find(|mode| Some(mode.as_str()) == word);
         if mode.is_none() {
             let text = format!("mode of {} must be deny, warn, audit or off", entry.key);
             self.add(entry.value.at, text);

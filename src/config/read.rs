@@ -150,15 +150,12 @@ impl ConfigurationParser {
 
     fn parameter(&mut self, entry: &Entry, parameters: &mut Parameters) {
         match entry.key.as_str() {
-            "maxWaste" => match &entry.value.shape {
-                Shape::Number(number) => match number.to_string().parse() {
-                    Ok(most) => parameters.max_waste = most,
-                    Err(_) => self.add(entry.value.at, NO_WASTE.to_owned()),
-                },
-                Shape::Null | Shape::Bool(_) | Shape::Text(_) | Shape::List(_) | Shape::Map(_) => {
-                    self.add(entry.value.at, NO_WASTE.to_owned());
+            "maxWaste" => {
+                match entry.value.number().and_then(|number| number.to_string().parse().ok()) {
+                    Some(most) => parameters.max_waste = most,
+                    None => self.add(entry.value.at, NO_WASTE.to_owned()),
                 }
-            },
+            }
             "unlisted" => match entry.value.text() {
                 Some("allow") => parameters.unlisted = Unlisted::Allow,
                 Some("deny") => parameters.unlisted = Unlisted::Deny,
@@ -187,16 +184,12 @@ impl ConfigurationParser {
                     format!("unknown edit {}; known are {}", quoted(&entry.key), known.join(", ")),
                 );
             }
-            match &entry.value.shape {
-                Shape::Bool(is_on) => {
-                    let switch = if *is_on { Switch::On } else { Switch::Off };
+            match entry.value.bool() {
+                Some(is_on) => {
+                    let switch = if is_on { Switch::On } else { Switch::Off };
                     configuration.policy.edits.insert(entry.key.clone(), switch);
                 }
-                Shape::Null
-                | Shape::Number(_)
-                | Shape::Text(_)
-                | Shape::List(_)
-                | Shape::Map(_) => {
+                None => {
                     self.add(entry.value.at, format!("edit {} must be true or false", entry.key));
                 }
             }
@@ -220,16 +213,11 @@ impl ConfigurationParser {
     fn trusted(&mut self, node: &TreeNode, configuration: &mut Configuration) {
         let trusted = &mut configuration.policy.trusted;
         for entry in self.map(node, "trusted") {
+            let value = &entry.value;
             match entry.key.as_str() {
-                "binders" => {
-                    trusted.binders = self.names(&entry.value, "trusted.binders");
-                }
-                "populators" => {
-                    trusted.populators = self.names(&entry.value, "trusted.populators");
-                }
-                "provisioners" => {
-                    trusted.provisioners = self.names(&entry.value, "trusted.provisioners");
-                }
+                "binders" => trusted.binders = self.names(value, "trusted.binders"),
+                "populators" => trusted.populators = self.names(value, "trusted.populators"),
+                "provisioners" => trusted.provisioners = self.names(value, "trusted.provisioners"),
                 _ => self.unknown(entry, "binders, populators, provisioners"),
             }
         }

@@ -119,10 +119,7 @@ impl EventHandler for EventSender {
     }
 
     fn on_activity(&self, kind: ResourceKind, now: u64) {
-        let place = ResourceKind::ALL.iter().position(|other| *other == kind);
-        if let Some(active) = place.and_then(|place| self.last_active.get(place)) {
-            active.store(now, Ordering::Relaxed);
-        }
+        self.last_active[kind as usize].store(now, Ordering::Relaxed);
     }
 }
 

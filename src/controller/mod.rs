@@ -6,6 +6,7 @@
 mod census;
 pub mod certificates;
 mod configuration;
+mod delay_queue;
 pub mod error;
 mod event_sender;
 mod fallback;

@@ -3,9 +3,6 @@
 //!
 //! An object that fails is retried with exponential backoff, alone: the others go on. One that is written again and
 //! again is rate limited, because another writer undoes it. Not here: what is decided (`reconciler`).
-//!
-//! Delays are kept by hand and not in tokio-util's `DelayQueue`: that reads the clock itself and leaves the order of
-//! entries which are due at once open, so that no run of the simulation would repeat.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -13,7 +10,9 @@ use std::vec;
 
 use tokio::time::Instant;
 
+use super::delay_queue::DelayQueue;
 use crate::binding::ObjectKey;
+use crate::client::backoff::exponential;
 use crate::model::{ClaimKey, VolumeName};
 
 /// First and longest backoff. The first is about the time of a reply; the longest is what an administrator who has just
@@ -35,11 +34,9 @@ pub(super) struct WorkQueue {
     ready: VecDeque<ObjectKey>,
     /// The objects in `first` or `ready`.
     queued: BTreeSet<ObjectKey>,
-    delayed: BTreeMap<(Instant, u64), ObjectKey>,
-    due: BTreeMap<ObjectKey, (Instant, u64)>,
+    delayed: DelayQueue,
     failures: BTreeMap<ObjectKey, u32>,
     writes: BTreeMap<ObjectKey, (Instant, u32)>,
-    numbered: u64,
 }
 
 /// Every existing object: names alone, in lists of their exact length. In the queue each would be kept twice, in a list
@@ -63,7 +60,7 @@ impl WorkQueue {
             self.push_after(key, now + RATE_WINDOW);
             return;
         }
-        self.cancel(&key);
+        self.delayed.remove(&key);
         if self.queued.insert(key.clone()) {
             self.ready.push_back(key);
         }
@@ -72,7 +69,7 @@ impl WorkQueue {
     /// Adds objects before all others, in this order; one that is queued keeps its place.
     pub(super) fn push_first(&mut self, keys: Vec<ObjectKey>) {
         for key in keys.into_iter().rev() {
-            self.cancel(&key);
+            self.delayed.remove(&key);
             if self.queued.insert(key.clone()) {
                 self.first.push_front(key);
             }
@@ -81,21 +78,17 @@ impl WorkQueue {
 
     /// Adds an object at a time, unless it is queued or delayed.
     pub(super) fn push_after(&mut self, key: ObjectKey, due: Instant) {
-        if self.queued.contains(&key) || self.due.contains_key(&key) {
-            return;
+        if !self.queued.contains(&key) && !self.delayed.contains(&key) {
+            self.delayed.insert(key, due);
         }
-        self.numbered += 1;
-        let place = (due, self.numbered);
-        self.delayed.insert(place, key.clone());
-        self.due.insert(key, place);
     }
 
     /// Adds an object after a backoff that grows with each failure in a row.
     pub(super) fn fail(&mut self, key: ObjectKey, now: Instant) {
         let failures = self.failures.entry(key.clone()).or_default();
-        let factor = 1_u32.checked_shl(*failures).unwrap_or(u32::MAX);
+        let pause = exponential(BACKOFF, *failures);
         *failures = failures.saturating_add(1);
-        self.push_after(key, now + BACKOFF.0.saturating_mul(factor).min(BACKOFF.1));
+        self.push_after(key, now + pause);
     }
 
     /// Ends the backoff of an object.
@@ -114,12 +107,7 @@ impl WorkQueue {
 
     /// Takes the next object.
     pub(super) fn pop(&mut self, now: Instant) -> Option<ObjectKey> {
-        while let Some(entry) = self.delayed.first_entry() {
-            if entry.key().0 > now {
-                break;
-            }
-            let key = entry.remove();
-            self.due.remove(&key);
+        while let Some(key) = self.delayed.pop(now) {
             if self.queued.insert(key.clone()) {
                 self.ready.push_back(key);
             }
@@ -138,17 +126,17 @@ impl WorkQueue {
 
     /// When a delayed object is due.
     pub(super) fn wakes_at(&self) -> Option<Instant> {
-        self.delayed.keys().next().map(|(due, _)| *due)
+        self.delayed.wakes_at()
     }
 
     /// Forgets everything: a new leader starts over.
     pub(super) fn clear(&mut self) {
-        *self = Self { numbered: self.numbered, ..Self::default() };
+        *self = Self::default();
     }
 
     /// How many objects are queued, delayed ones included.
     pub(super) fn depth(&self) -> usize {
-        self.first.len() + self.initial.count() + self.ready.len() + self.delayed.len()
+        self.first.len() + self.initial.count() + self.ready.len() + self.delayed.count()
     }
 
     /// Forgets counts that have expired.
@@ -160,12 +148,6 @@ impl WorkQueue {
         self.writes.get(key).is_some_and(|(since, count)| {
             *count >= WRITES_COUNT_MAX && now.duration_since(*since) <= RATE_WINDOW
         })
-    }
-
-    fn cancel(&mut self, key: &ObjectKey) {
-        if let Some(place) = self.due.remove(key) {
-            self.delayed.remove(&place);
-        }
     }
 }
 

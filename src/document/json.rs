@@ -49,11 +49,9 @@ impl<'a> Lines<'a> {
         let start = self.starts.get(line).copied().unwrap_or(0);
         let (known, last) = self.last.get();
         let is_further = (start..=offset).contains(&known);
-        let (from, before) = if is_further { (known, last.column) } else { (start, 1) };
+        let (from, before) = if is_further { (known, last.column as usize) } else { (start, 1) };
         let between = self.text.get(from..offset).unwrap_or_default().chars().count();
-        let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-        let column = before.saturating_add(number(between));
-        let at = Position { line: number(line + 1), column };
+        let at = Position::new(line + 1, before + between);
         self.last.set((offset, at));
         at
     }

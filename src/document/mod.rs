@@ -29,8 +29,7 @@ pub fn text(bytes: Vec<u8>) -> Result<String, UnreadableError> {
         let before = String::from_utf8_lossy(before);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
-        let counted = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let at = Position { line: counted(line), column: counted(column) };
+        let at = Position::new(line, column);
         UnreadableError { at, reason: "is not UTF-8; save it as UTF-8".to_owned() }
     })
 }

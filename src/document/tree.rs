@@ -13,6 +13,14 @@ pub struct Position {
     pub column: u32,
 }
 
+impl Position {
+    /// A place; both count from 1.
+    pub(super) fn new(line: usize, column: usize) -> Self {
+        let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+        Self { line: number(line), column: number(column) }
+    }
+}
+
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
@@ -69,30 +77,27 @@ impl TreeNode {
 
     /// The entries, if this is a map.
     pub fn entries(&self) -> &[Entry] {
-        match &self.shape {
-            Shape::Map(entries) => entries,
-            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) | Shape::List(_) => {
-                &[]
-            }
-        }
+        if let Shape::Map(entries) = &self.shape { entries } else { &[] }
     }
 
     /// The items, if this is a list.
     pub fn items(&self) -> &[Self] {
-        match &self.shape {
-            Shape::List(items) => items,
-            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) | Shape::Map(_) => &[],
-        }
+        if let Shape::List(items) = &self.shape { items } else { &[] }
     }
 
     /// The text, if this is text.
     pub fn text(&self) -> Option<&str> {
-        match &self.shape {
-            Shape::Text(text) => Some(text),
-            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::List(_) | Shape::Map(_) => {
-                None
-            }
-        }
+        if let Shape::Text(text) = &self.shape { Some(text) } else { None }
+    }
+
+    /// The number, if this is one.
+    pub fn number(&self) -> Option<&Number> {
+        if let Shape::Number(number) = &self.shape { Some(number) } else { None }
+    }
+
+    /// Whether this is true, if it is true or false.
+    pub fn bool(&self) -> Option<bool> {
+        if let Shape::Bool(bool) = self.shape { Some(bool) } else { None }
     }
 
     /// What this is, for a sentence.
@@ -136,13 +141,8 @@ impl TreeNode {
 
     /// The number of values in it, itself included.
     pub(super) fn count(&self) -> usize {
-        match &self.shape {
-            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) => 1,
-            Shape::List(items) => 1 + items.iter().map(Self::count).sum::<usize>(),
-            Shape::Map(entries) => {
-                1 + entries.iter().map(|entry| entry.value.count()).sum::<usize>()
-            }
-        }
+        let values = self.entries().iter().map(|entry| &entry.value).chain(self.items());
+        1 + values.map(Self::count).sum::<usize>()
     }
 }
 

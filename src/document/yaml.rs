@@ -46,8 +46,7 @@ fn lines(text: &str) -> Vec<&str> {
 
 /// The parser counts lines from 1 and columns from 0.
 fn position(line: usize, column: usize) -> Position {
-    let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-    Position { line: number(line.max(1)), column: number(column).saturating_add(1) }
+    Position::new(line.max(1), column + 1)
 }
 
 /// A collection that is not complete yet.
@@ -98,7 +97,9 @@ impl Builder<'_> {
                 let tag = tag.as_deref();
                 let is_text = !is_bare || tag == Some("str");
                 if self.awaits_key() && !is_text && &*text == "<<" {
-                    return self.await_merged(at);
+                    // A map may be merged with several others.
+                    self.fields(at)?.key = Some(Key::Merge);
+                    return Ok(());
                 }
                 if self.awaits_key() && is_text {
                     return self.key(text.into_owned(), at);
@@ -217,9 +218,7 @@ impl Builder<'_> {
     }
 
     fn key(&mut self, name: String, at: Position) -> Result<(), UnreadableError> {
-        let Some(Open { content: Content::Map(fields), .. }) = self.open.last_mut() else {
-            return invalid(at, "a key outside a map");
-        };
+        let fields = self.fields(at)?;
         if let Some(first) = fields.seen.insert(name.clone(), at) {
             return Err(UnreadableError { at, reason: twice(&name, first) });
         }
@@ -227,13 +226,14 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A map may be merged with several others.
-    fn await_merged(&mut self, at: Position) -> Result<(), UnreadableError> {
-        let Some(Open { content: Content::Map(fields), .. }) = self.open.last_mut() else {
-            return invalid(at, "a key outside a map");
-        };
-        fields.key = Some(Key::Merge);
-        Ok(())
+    /// The map that a key at `at` is part of.
+    fn fields(&mut self, at: Position) -> Result<&mut Fields, UnreadableError> {
+        match self.open.last_mut() {
+            Some(Open { content: Content::Map(fields), .. }) => Ok(fields),
+            Some(Open { content: Content::List(_), .. }) | None => {
+                invalid(at, "a key outside a map")
+            }
+        }
     }
 }
 

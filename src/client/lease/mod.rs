@@ -16,12 +16,12 @@ use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use self::suspend::{drop_after_suspension, suspended_time, was_suspended};
 pub use self::timing::{LeadershipDeadline, Timing, TimingError};
 use super::other_binder::OtherBinder;
-use super::request::{apply_request, is_absent, request};
+use super::request::{RequestError, apply_request, is_absent, request, send_text};
 use crate::model::annotations::OTHER_BINDER;
 
 /// A leader election: which lease, and for which candidate.
@@ -146,12 +146,8 @@ struct RecordSpec {
 /// Why a request for the lease came to nothing.
 #[derive(Debug, thiserror::Error)]
 enum Trouble {
-    #[error("no reply in time")]
-    Late,
-    #[error("{0}")]
-    Rejected(#[from] kube::Error),
-    #[error("the request cannot be made: {0}")]
-    Request(#[from] http::Error),
+    #[error(transparent)]
+    Request(#[from] RequestError),
     #[error("it is gone; it is re-created if it stays so")]
     Gone,
     #[error("the lease cannot be read: {0}")]
@@ -246,7 +242,8 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
     /// How long to wait after what went wrong. What another has written since is to be looked at; at once, if this
     /// replica still takes itself for the leader.
     fn pause_after(&mut self, trouble: &Trouble) -> Duration {
-        if let Trouble::Rejected(kube::Error::Api(status)) = trouble
+        if let Trouble::Request(error) = trouble
+            && let Some(status) = error.status()
             && matches!(status.code, 404 | 409)
         {
             self.seen = None;
@@ -262,14 +259,14 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
     /// The lease as it is. One that is absent is made: some deployment tools leave leases out.
     async fn look(&mut self) -> Result<Record, Trouble> {
         let found = match self.request(Method::GET, &self.path(), None).await {
-            Err(Trouble::Rejected(kube::Error::Api(status))) if is_absent(&status) => {
+            Err(Trouble::Request(error)) if error.status().is_some_and(is_absent) => {
                 let gone = self.gone.get_or_insert_with(Instant::now).elapsed();
                 let Timing { duration, .. } = self.election.timing;
                 let patience = if self.is_ours() { self.election.timing.gone() } else { duration };
                 if self.was_there && gone < patience {
                     return Err(Trouble::Gone);
                 }
-                self.exchange(apply_request(&self.path(), &self.made())?).await
+                self.exchange(apply_request(&self.path(), &self.made())).await
             }
             other => other,
         }?;
@@ -327,13 +324,14 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Record, Trouble> {
-        self.exchange(request(method, path, body)?).await
+        self.exchange(request(method, path, body)).await
     }
 
-    async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Record, Trouble> {
-        let sent = self.client.request_text(request);
-        let text =
-            timeout(self.election.timing.request(), sent).await.map_err(|_| Trouble::Late)??;
+    async fn exchange(
+        &self,
+        request: Result<Request<Vec<u8>>, http::Error>,
+    ) -> Result<Record, Trouble> {
+        let text = send_text(&self.client, request, self.election.timing.request()).await?;
         let record: Record = serde_json::from_str(&text)?;
         let annotation = record.metadata.annotations.other_binder.as_deref();
         let is_wiped = record.spec.holder_identity.is_none();

@@ -1,5 +1,6 @@
 //! Live reads that are lists: the pods of a claim, a node that can be reached, the default class.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::reader::{AnswerText, LiveReader, decoded, escaped};
@@ -16,19 +17,13 @@ const PODS_COUNT_MAX: usize = 50;
 /// Bytes of a page of several pods. 2 MiB: 50 pods of 40 KiB. Where they are larger fewer are asked for.
 const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// What a page of a list leaves to do.
-enum Turn<T> {
-    Done(T),
-    More(String),
-}
-
 /// Whether pods use the claim.
 pub(super) async fn pod_use(reader: &LiveReader, key: &ClaimKey) -> ReadResult<PodUse> {
     let until_used = |page: &str| {
         Ok(match pod_page(page, key)? {
-            PodPage::Used => Turn::Done(PodUse::Used),
-            PodPage::End => Turn::Done(PodUse::Unused),
-            PodPage::More(next) => Turn::More(next),
+            PodPage::Used => ControlFlow::Break(PodUse::Used),
+            PodPage::End => ControlFlow::Break(PodUse::Unused),
+            PodPage::More(next) => ControlFlow::Continue(next),
         })
     };
     pods(reader, key, until_used).await
@@ -40,16 +35,18 @@ pub(super) async fn live_pods(reader: &LiveReader, key: &ClaimKey) -> ReadResult
     let all = |page: &str| {
         let page = users_page(page, key)?;
         users.extend(page.users);
-        Ok(page.next.map_or_else(|| Turn::Done(std::mem::take(&mut users)), Turn::More))
+        Ok(page
+            .next
+            .map_or_else(|| ControlFlow::Break(std::mem::take(&mut users)), ControlFlow::Continue))
     };
     pods(reader, key, all).await
 }
 
-/// Pages through the pods of the claim's namespace until `take` has what it wants.
+/// Pages through the pods of the claim's namespace until `take` has what it wants; else it names the next page.
 async fn pods<T>(
     reader: &LiveReader,
     key: &ClaimKey,
-    mut take: impl FnMut(&str) -> Result<Turn<T>, serde_json::Error>,
+    mut take: impl FnMut(&str) -> Result<ControlFlow<T, String>, serde_json::Error>,
 ) -> ReadResult<T> {
     let list = reader.places.lists.list(&key.namespace).await;
     let space = escaped(&key.namespace);
@@ -70,8 +67,8 @@ async fn pods<T>(
         // A list is never absent: that it is not found says nothing.
         let Ok(text) = text else { return ReadResult::Failed };
         match take(&text) {
-            Ok(Turn::Done(found)) => return ReadResult::Found(Arc::new(found)),
-            Ok(Turn::More(next)) => token = next,
+            Ok(ControlFlow::Break(found)) => return ReadResult::Found(Arc::new(found)),
+            Ok(ControlFlow::Continue(next)) => token = next,
             Err(error) => {
                 tracing::warn!(%error, "the API server sent pods that cannot be read");
                 return ReadResult::Failed;

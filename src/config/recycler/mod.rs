@@ -48,7 +48,7 @@ pub struct Recycler {
 }
 
 /// The template of the pod that recycles a volume.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodTemplate {
     /// Labels of the pod.
     pub labels: BTreeMap<String, String>,
@@ -110,12 +110,6 @@ impl PodTemplate {
             "terminationGracePeriodSeconds": 1,
         });
         let spec = if let Value::Object(spec) = spec { spec } else { Map::new() };
-        Self {
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
-            volume: "vol".to_owned(),
-            other_volumes: Vec::new(),
-            spec,
-        }
+        Self { volume: "vol".to_owned(), spec, ..Self::default() }
     }
 }

@@ -6,14 +6,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::Map;
-
 use super::{PodTemplate, Recycler, Timeout};
 use crate::config::read::{ConfigurationParser, time};
 use crate::document::{Entry, Position, Shape, TreeNode, quoted};
-
-/// Kubernetes: a namespace is a DNS label.
-const NAMESPACE_BYTES_MAX: usize = 63;
+use crate::model::name_syntax::is_dns_label;
 
 impl ConfigurationParser {
     pub(in crate::config) fn recycler(&mut self, node: &TreeNode, recycler: &mut Recycler) {
@@ -34,15 +30,8 @@ impl ConfigurationParser {
     }
 
     fn namespace(&mut self, node: &TreeNode) -> Option<String> {
-        let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let is_label = |text: &str| {
-            text.len() <= NAMESPACE_BYTES_MAX
-                && text.bytes().all(|byte| is_inner(byte) || byte == b'-')
-                && !text.starts_with('-')
-                && !text.ends_with('-')
-        };
         let name = self.text(node, "recycler.namespace")?;
-        if !is_label(&name) {
+        if !is_dns_label(&name) {
             let text = format!("recycler.namespace {} is no name of a namespace", quoted(&name));
             self.add(node.at, text);
         }
@@ -116,13 +105,7 @@ impl ConfigurationParser {
                 }
             }
         }
-        let mut template = PodTemplate {
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
-            volume: String::new(),
-            other_volumes: Vec::new(),
-            spec: Map::new(),
-        };
+        let mut template = PodTemplate::default();
         if let Some(metadata) = pod.get("metadata") {
             self.pod_metadata(metadata, &mut template);
         }
@@ -240,7 +223,7 @@ impl ConfigurationParser {
 /// Whether files in all of the volume `name` can be removed through a mount.
 fn mounts_all_of(mount: &TreeNode, name: &str) -> bool {
     let is_absent = |key: &str| mount.get(key).is_none_or(|value| value.shape == Shape::Null);
-    let is_read_only = mount.get("readOnly").is_some_and(|value| value.shape == Shape::Bool(true));
+    let is_read_only = mount.get("readOnly").and_then(TreeNode::bool) == Some(true);
     mount.get("name").and_then(TreeNode::text) == Some(name)
         && !is_read_only
         && is_absent("subPath")
@@ -249,8 +232,5 @@ fn mounts_all_of(mount: &TreeNode, name: &str) -> bool {
 
 /// A positive number.
 fn seconds(node: &TreeNode) -> Option<u64> {
-    match &node.shape {
-        Shape::Number(number) => number.as_u64().filter(|seconds| *seconds > 0),
-        Shape::Null | Shape::Bool(_) | Shape::Text(_) | Shape::List(_) | Shape::Map(_) => None,
-    }
+    node.number()?.as_u64().filter(|seconds| *seconds > 0)
 }

@@ -19,7 +19,7 @@ use http::Request;
 use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use self::budget::Budget;
 use self::seen::{Followers, InstallationState};
@@ -32,6 +32,7 @@ use crate::certificates::rotation::{
 };
 use crate::certificates::{CertificateError, SubjectNames, time};
 use crate::client::lease::{LeaderElection, LeadershipDeadline};
+use crate::client::request::{RequestError, send_text};
 use crate::telemetry::logging::cause;
 
 /// Whose certificates are kept, and for how long each lasts.
@@ -94,12 +95,8 @@ struct Keeper {
 enum Trouble {
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    #[error("no reply in time")]
-    Late,
     #[error("{}", cause(.0))]
-    Rejected(#[from] kube::Error),
-    #[error("the request cannot be made: {0}")]
-    Request(#[from] http::Error),
+    Request(#[from] RequestError),
 }
 
 impl Keeper {
@@ -160,7 +157,7 @@ impl Keeper {
                 log(step);
             }
             // What was seen was old; the next look shows what there is.
-            Err(Trouble::Rejected(kube::Error::Api(status))) if status.code == 409 => {
+            Err(Trouble::Request(error)) if error.status().is_some_and(|it| it.code == 409) => {
                 self.metrics.certificates.count(step, "outdated");
             }
             Err(trouble) => {
@@ -229,10 +226,8 @@ impl Keeper {
     async fn write(&self, patch: WritePatch) -> Result<(), Trouble> {
         let request = Request::patch(patch.path)
             .header("content-type", patch.content_type)
-            .body(patch.body.to_string().into_bytes())?;
-        // As text: kube would log the whole body of an answer that it cannot decode.
-        let sent = self.client.request_text(request);
-        timeout(WRITE_TIMEOUT, sent).await.map_err(|_| Trouble::Late)??;
+            .body(patch.body.to_string().into_bytes());
+        send_text(&self.client, request, WRITE_TIMEOUT).await?;
         Ok(())
     }
 }

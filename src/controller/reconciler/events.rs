@@ -13,6 +13,7 @@ use crate::binding::{
     ClaimOutcome, ObjectEvent, ObjectKey, PrebindOutcome, View, VolumeOutcome, claim_event,
     prebind_event, volume_events,
 };
+use crate::controller::delay_queue::DelayQueue;
 use crate::model::{ResourceVersion, Uid};
 
 /// How long a reason must last before it is recorded: most claims that find nothing are bound within it.
@@ -55,8 +56,6 @@ struct Lasting {
     why: Why,
     /// The uid of the object: another one of the same name has no event yet.
     uid: Option<Uid>,
-    /// When it is recorded next.
-    due: (Instant, u64),
     count: u32,
 }
 
@@ -64,21 +63,19 @@ struct Lasting {
 #[derive(Debug, Default)]
 pub(super) struct EventRecorder {
     lasting: BTreeMap<ObjectKey, Lasting>,
-    due: BTreeMap<(Instant, u64), ObjectKey>,
+    due: DelayQueue,
     ready: VecDeque<PendingEvent>,
     in_flight: usize,
-    numbered: u64,
 }
 
 impl PendingEvent {
     /// An event about something that happened once.
     pub(super) fn once(
-        about: ObjectKey,
         announcement: ObjectEvent,
         uid: Option<Uid>,
         version: Option<ResourceVersion>,
     ) -> Self {
-        Self { announcement, uid, version, count: 1, about }
+        Self { about: announcement.on.clone(), announcement, uid, version, count: 1 }
     }
 }
 
@@ -91,23 +88,21 @@ impl EventRecorder {
         }
         self.drop(key);
         if why.has_event() {
-            let due = self.schedule(key, now + DELAY);
-            self.lasting.insert(key.clone(), Lasting { why, uid, due, count: 0 });
+            self.due.insert(key.clone(), now + DELAY);
+            self.lasting.insert(key.clone(), Lasting { why, uid, count: 0 });
         }
     }
 
     /// Forgets the reason of the latest decision about an object.
     pub(super) fn drop(&mut self, key: &ObjectKey) {
-        if let Some(old) = self.lasting.remove(key) {
-            self.due.remove(&old.due);
-        }
+        self.lasting.remove(key);
+        self.due.remove(key);
     }
 
     /// Records something that happened once to an object that `view` shows.
     pub(super) fn record_once(&mut self, view: &View, announcement: ObjectEvent) {
-        let about = key_of(&announcement.on);
-        if let Some((uid, version)) = identity(view, &about) {
-            self.ready.push_back(PendingEvent::once(about, announcement, uid, version));
+        if let Some((uid, version)) = identity(view, &announcement.on) {
+            self.ready.push_back(PendingEvent::once(announcement, uid, version));
         }
     }
 
@@ -122,19 +117,14 @@ impl EventRecorder {
             return None;
         }
         while self.ready.is_empty() {
-            let next = self.due.first_entry()?;
-            if next.key().0 > now {
-                return None;
-            }
-            let key = next.remove();
-            let due = self.schedule(&key, now + RENEWAL);
+            let key = self.due.pop(now)?;
             let Some(lasting) = self.lasting.get_mut(&key) else { continue };
-            lasting.due = due;
+            self.due.insert(key.clone(), now + RENEWAL);
             lasting.count = lasting.count.saturating_add(1);
             let count = lasting.count;
             let announcements = lasting.why.announcements(view, &key).into_iter();
             self.ready.extend(announcements.filter_map(|announcement| {
-                let (uid, version) = identity(view, &key_of(&announcement.on))?;
+                let (uid, version) = identity(view, &announcement.on)?;
                 Some(PendingEvent { announcement, uid, version, count, about: key.clone() })
             }));
             if self.ready.is_empty() {
@@ -148,31 +138,20 @@ impl EventRecorder {
     /// When the next event is due, if another may be in flight.
     pub(super) fn wakes_at(&self) -> Option<Instant> {
         let is_open = self.in_flight < IN_FLIGHT_COUNT_MAX;
-        self.due.keys().next().map(|(due, _)| *due).filter(|_| is_open)
+        self.due.wakes_at().filter(|_| is_open)
     }
 
     /// Takes in whether an event was stored; one that was not is sent again.
     pub(super) fn on_recorded(&mut self, event: &PendingEvent, is_stored: bool, now: Instant) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        let old = self.lasting.get(&event.about).map(|lasting| lasting.due);
-        let Some(old) = old.filter(|_| !is_stored) else { return };
-        self.due.remove(&old);
-        let due = self.schedule(&event.about, now + RETRY);
-        if let Some(lasting) = self.lasting.get_mut(&event.about) {
-            lasting.due = due;
+        if !is_stored && self.lasting.contains_key(&event.about) {
+            self.due.insert(event.about.clone(), now + RETRY);
         }
     }
 
     /// Forgets everything but what is in flight: the next leader records it again.
     pub(super) fn clear(&mut self) {
         *self = Self { in_flight: self.in_flight, ..Self::default() };
-    }
-
-    fn schedule(&mut self, key: &ObjectKey, due: Instant) -> (Instant, u64) {
-        self.numbered += 1;
-        let place = (due, self.numbered);
-        self.due.insert(place, key.clone());
-        place
     }
 }
 
@@ -200,13 +179,6 @@ impl Why {
             (Self::Claim(_) | Self::Prebind(_), ObjectKey::Volume(_))
             | (Self::Volume(_), ObjectKey::Claim(_)) => Vec::new(),
         }
-    }
-}
-
-fn key_of(subject: &ObjectKey) -> ObjectKey {
-    match subject {
-        ObjectKey::Claim(key) => ObjectKey::Claim(key.clone()),
-        ObjectKey::Volume(name) => ObjectKey::Volume(name.clone()),
     }
 }
 

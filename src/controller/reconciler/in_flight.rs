@@ -8,6 +8,8 @@ use tokio::time::Instant;
 
 use super::holds::Waiters;
 use crate::binding::{LiveReads, ObjectKey, Observed, ReadResult};
+use crate::client::backoff::exponential;
+use crate::controller::delay_queue::DelayQueue;
 use crate::model::{Claim, ResourceVersion, Volume};
 
 /// First and longest pause before an object is read again that could not be read. An API server that is away for
@@ -19,7 +21,7 @@ const CHECK_PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration:
 pub(super) struct InFlightWrites {
     by_object: BTreeMap<ObjectKey, InFlightWrite>,
     /// Objects whose write has an unknown outcome, and when to read them; by the leader only.
-    checks: BTreeMap<ObjectKey, Instant>,
+    checks: DelayQueue,
     /// Objects about which a decision is being carried out.
     owners: BTreeSet<ObjectKey>,
 }
@@ -154,21 +156,15 @@ impl InFlightWrites {
     /// Asks for another check of `object` after a pause that grows with each one that is not answered.
     pub(super) fn retry_check(&mut self, object: &ObjectKey, now: Instant) {
         let pause = self.by_object.get_mut(object).map_or(CHECK_PAUSE.1, |write| {
-            let factor = 1_u32.checked_shl(write.unanswered).unwrap_or(u32::MAX);
             write.unanswered = write.unanswered.saturating_add(1);
-            CHECK_PAUSE.0.saturating_mul(factor).min(CHECK_PAUSE.1)
+            exponential(CHECK_PAUSE, write.unanswered - 1)
         });
         self.checks.insert(object.clone(), now + pause);
     }
 
     /// The next object to read. What was seen of it before is forgotten: the check finds something newer.
     pub(super) fn next_check(&mut self, now: Instant) -> Option<ObjectKey> {
-        let (object, due) = self.checks.iter().min_by_key(|(_, due)| **due)?;
-        let object = object.clone();
-        if *due > now {
-            return None;
-        }
-        self.checks.remove(&object);
+        let object = self.checks.pop(now)?;
         if let Some(write) = self.by_object.get_mut(&object)
             && let Some((seen, _)) = write.seen.take()
         {
@@ -179,7 +175,7 @@ impl InFlightWrites {
 
     /// When the next check is due.
     pub(super) fn next_check_at(&self) -> Option<Instant> {
-        self.checks.values().copied().min()
+        self.checks.wakes_at()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::binding::{
     ObjectEvent, ObjectKey, Observed, Recycling, View, Write, after_recycling, recycling_event,
     share_files,
 };
+use crate::client::backoff::exponential;
 use crate::model::{
     ReclaimPolicy, Reservation, ResourceVersion, Uid, Volume, VolumeName, VolumePhase,
 };
@@ -214,9 +215,8 @@ impl VolumeRecyclers {
                 self.by_volume.remove(&volume.name);
             }
             Recycling::Failed(_) | Recycling::NoRecycler => {
-                let factor = 1_u32.checked_shl(recycler.failures).unwrap_or(u32::MAX);
+                recycler.paused_until = Some(now + exponential(PAUSE, recycler.failures));
                 recycler.failures = recycler.failures.saturating_add(1);
-                recycler.paused_until = Some(now + PAUSE.0.saturating_mul(factor).min(PAUSE.1));
             }
         }
         Some((write, recycling_event(volume, &end)))

@@ -52,15 +52,9 @@ impl UnreadableObjects {
 fn event(kind: ResourceKind, unreadable: &Unreadable) -> Option<PendingEvent> {
     let Unreadable { identity, uid, version, reason } = unreadable;
     let Identity { namespace, name } = identity.clone();
-    let (about, on) = match kind {
-        ResourceKind::Volumes => {
-            let name = VolumeName::new(name);
-            (ObjectKey::Volume(name.clone()), ObjectKey::Volume(name))
-        }
-        ResourceKind::Claims => {
-            let key = ClaimKey::new(namespace, name);
-            (ObjectKey::Claim(key.clone()), ObjectKey::Claim(key))
-        }
+    let on = match kind {
+        ResourceKind::Volumes => ObjectKey::Volume(VolumeName::new(name)),
+        ResourceKind::Claims => ObjectKey::Claim(ClaimKey::new(namespace, name)),
         ResourceKind::Classes | ResourceKind::Pods | ResourceKind::Namespaces => return None,
     };
     let text = format!(
@@ -68,5 +62,5 @@ fn event(kind: ResourceKind, unreadable: &Unreadable) -> Option<PendingEvent> {
          PersistentVolume to Retain before you delete and re-create either"
     );
     let announcement = ObjectEvent::new(on, EventType::Warning, "Unreadable", text);
-    Some(PendingEvent::once(about, announcement, Some(uid.clone()), Some(version.clone())))
+    Some(PendingEvent::once(announcement, Some(uid.clone()), Some(version.clone())))
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use http::Method;
 use kube::Client;
+use kube::core::Status;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use super::pod::{MARK, Volume};
-use crate::client::request::{is_absent, request};
+use crate::client::request::{is_absent, request, send_text};
 use crate::client::send::FIELD_MANAGER;
 use crate::model::{Uid, VolumeName};
 use crate::telemetry::logging::cause;
@@ -185,18 +185,15 @@ impl Api {
         path: &str,
         body: Option<&Value>,
     ) -> Result<T, Trouble> {
-        let request = request(method, path, body);
-        let request = request.map_err(|error| Trouble::Unknown(error.to_string()))?;
-        let sent = timeout(self.patience, self.client.request(request)).await;
-        let late = |_| Trouble::Unknown("no reply in time".to_owned());
-        sent.map_err(late)?.map_err(|error| {
-            let kube::Error::Api(status) = error else { return Trouble::Unknown(cause(&error)) };
-            if is_absent(&status) {
-                Trouble::NotFound(status.message)
-            } else {
-                Trouble::Rejected { code: status.code, message: status.message }
+        let sent = send_text(&self.client, request(method, path, body), self.patience).await;
+        let text = sent.map_err(|error| match error.status() {
+            None => Trouble::Unknown(cause(&error)),
+            Some(status) if is_absent(status) => Trouble::NotFound(status.message.clone()),
+            Some(Status { code, message, .. }) => {
+                Trouble::Rejected { code: *code, message: message.clone() }
             }
-        })
+        })?;
+        serde_json::from_str(&text).map_err(|error| Trouble::Unknown(cause(&error)))
     }
 }
 

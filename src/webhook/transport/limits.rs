@@ -133,9 +133,3 @@ impl Limits {
         }
     }
 }
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self::reviews()
-    }
-}

@@ -54,59 +54,43 @@ pub enum Rejection {
 impl Rejection {
     /// The status of the response.
     pub const fn status(self) -> StatusCode {
-        match self {
-            Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::BodyEncoded | Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::BodiesFull | Self::ReviewsFull => StatusCode::TOO_MANY_REQUESTS,
-            Self::BodyLate => StatusCode::REQUEST_TIMEOUT,
-            Self::BodyBroken => StatusCode::BAD_REQUEST,
-            Self::NotFound => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
-        }
+        self.properties().0
     }
 
     /// The value of a metric label.
     pub const fn label(self) -> &'static str {
-        match self {
-            Self::BodyTooLarge { .. } => "body_too_large",
-            Self::BodyEncoded => "body_encoded",
-            Self::NotJson => "not_json",
-            Self::BodiesFull => "bodies_full",
-            Self::ReviewsFull => "reviews_full",
-            Self::BodyLate => "body_late",
-            Self::BodyBroken => "body_broken",
-            Self::NotFound => "not_found",
-            Self::MethodNotAllowed => "method_not_allowed",
-            Self::Panicked => "panicked",
-        }
+        self.properties().1
     }
 
-    /// Whether the connection cannot be used any more: part of a body has not arrived yet, or it is unknown where
-    /// the next request begins.
-    const fn ends_connection(self) -> bool {
+    /// Status, label, and whether the connection cannot be used any more: part of a body has not arrived yet, or it is
+    /// unknown where the next request begins.
+    const fn properties(self) -> (StatusCode, &'static str, bool) {
         match self {
-            Self::BodyTooLarge { .. }
-            | Self::BodyEncoded
-            | Self::NotJson
-            | Self::BodyLate
-            | Self::BodyBroken
-            | Self::Panicked => true,
-            Self::BodiesFull | Self::ReviewsFull | Self::NotFound | Self::MethodNotAllowed => false,
+            Self::BodyTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", true),
+            Self::BodyEncoded => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "body_encoded", true),
+            Self::NotJson => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", true),
+            Self::BodiesFull => (StatusCode::TOO_MANY_REQUESTS, "bodies_full", false),
+            Self::ReviewsFull => (StatusCode::TOO_MANY_REQUESTS, "reviews_full", false),
+            Self::BodyLate => (StatusCode::REQUEST_TIMEOUT, "body_late", true),
+            Self::BodyBroken => (StatusCode::BAD_REQUEST, "body_broken", true),
+            Self::NotFound => (StatusCode::NOT_FOUND, "not_found", false),
+            Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", false),
+            Self::Panicked => (StatusCode::INTERNAL_SERVER_ERROR, "panicked", true),
         }
     }
 }
 
 impl IntoResponse for Rejection {
     fn into_response(self) -> Response {
-        let mut response = (self.status(), format!("{self}\n")).into_response();
+        let (status, _, ends_connection) = self.properties();
+        let mut response = (status, format!("{self}\n")).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        if self.status() == StatusCode::TOO_MANY_REQUESTS {
+        if status == StatusCode::TOO_MANY_REQUESTS {
             // A whole number of seconds: Kubernetes' client reads no other form.
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        if self.ends_connection() {
+        if ends_connection {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response

@@ -69,20 +69,12 @@ impl PairWatch {
         let (folders, error) = WatchedFolders::watch(&[&files.certificate, &files.key]);
         let contents = PairContents::read(&files)?;
         let pair = ServingPair::from_contents(&contents, &files)?;
-        let current = Arc::new(ArcSwap::new(pair.config()));
-        report(Reload::Swapped {
-            not_after: pair.not_after(),
-            validity: pair.validity(SystemTime::now()),
-        });
+        let mut replaceable = Replaceable { seen: Some(Ok(contents)), ..Replaceable::empty() };
+        replaceable.judge(Ok(pair), &report);
+        let current = replaceable.current();
         if let Some(error) = error {
             report(Reload::NotWatched(error));
         }
-        let mut replaceable = Replaceable {
-            current: Arc::clone(&current),
-            pair: Some(pair),
-            seen: Some(Ok(contents)),
-            waits_for_its_time: false,
-        };
         let follower = folders
             .follow("certificates", poll, move || {
                 replaceable.offer(PairContents::read(&files), &files, &report);

@@ -23,6 +23,7 @@ use axum::response::IntoResponse;
 use axum::routing::future::RouteFuture;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
@@ -63,11 +64,13 @@ where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
     let stage = permit.stage();
-    let service = ConnectionService {
-        router: port.router.clone(),
-        permit: permit.clone(),
-        port: Arc::clone(port),
-    };
+    let service = service_fn(|request: Request<Incoming>| {
+        stage.enter(ConnectionStage::Body);
+        let (stage, end) = (Arc::clone(stage), StageCell::body_received as fn(&StageCell));
+        let request = request.map(|body| StagedBody { body, stage, end });
+        let mut handler = port.router.clone().call(request);
+        poll_fn(move |cx| poll_response(&mut handler, cx, port, permit))
+    });
     let watched = ObservedIo::new(io, Arc::clone(stage));
     let mut connection = protocol(&port.limits).serve_connection(TokioIo::new(watched), service);
     let mut clock = StageClock::new(&port.limits);
@@ -138,66 +141,31 @@ where
     let _ = tokio::time::timeout(limits.linger, closing).await;
 }
 
-/// The service of one connection: passes its requests to the router.
-struct ConnectionService {
-    router: Router,
-    permit: ConnectionPermit,
-    port: Arc<Port>,
-}
-
-impl hyper::service::Service<Request<Incoming>> for ConnectionService {
-    type Response = Response<StagedBody<Body>>;
-    type Error = Infallible;
-    type Future = RequestFuture;
-
-    fn call(&self, request: Request<Incoming>) -> RequestFuture {
-        let stage = self.permit.stage();
-        stage.enter(ConnectionStage::Body);
-        let request = request.map(|body| StagedBody {
-            body,
-            stage: Arc::clone(stage),
-            end: StageCell::body_received,
-        });
-        RequestFuture {
-            handler: self.router.clone().call(request),
-            permit: self.permit.clone(),
-            port: Arc::clone(&self.port),
+/// Polls the response of the router to one request.
+fn poll_response(
+    handler: &mut RouteFuture<Infallible>,
+    cx: &mut Context<'_>,
+    port: &Port,
+    permit: &ConnectionPermit,
+) -> Poll<Result<Response<StagedBody<Body>>, Infallible>> {
+    // A panic answers this one request; the handler is never polled again.
+    let mut response = match catch_unwind(AssertUnwindSafe(|| Pin::new(handler).poll(cx))) {
+        Ok(Poll::Pending) => return Poll::Pending,
+        Ok(Poll::Ready(Ok(response))) => response,
+        Err(_) => {
+            port.observe(TransportEvent::HandlerPanicked);
+            Rejection::Panicked.into_response()
         }
+    };
+    if port.drain.is_announced() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-}
-
-/// The response of the router to one request.
-struct RequestFuture {
-    handler: RouteFuture<Infallible>,
-    permit: ConnectionPermit,
-    port: Arc<Port>,
-}
-
-impl Future for RequestFuture {
-    type Output = Result<Response<StagedBody<Body>>, Infallible>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // A panic answers this one request; the handler is never polled again.
-        let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.handler).poll(cx)));
-        let mut response = match polled {
-            Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(Ok(response))) => response,
-            Ok(Poll::Ready(Err(never))) => match never {},
-            Err(_) => {
-                self.port.observe(TransportEvent::HandlerPanicked);
-                Rejection::Panicked.into_response()
-            }
-        };
-        if self.port.drain.is_announced() {
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        }
-        if response.extensions().get::<ReviewAnswered>().is_some() {
-            self.permit.note_review();
-        }
-        let stage = Arc::clone(self.permit.stage());
-        let end = |stage: &StageCell| stage.enter(ConnectionStage::Reply);
-        Poll::Ready(Ok(response.map(|body| StagedBody { body, stage, end })))
+    if response.extensions().get::<ReviewAnswered>().is_some() {
+        permit.note_review();
     }
+    let stage = Arc::clone(permit.stage());
+    let end = |stage: &StageCell| stage.enter(ConnectionStage::Reply);
+    Poll::Ready(Ok(response.map(|body| StagedBody { body, stage, end })))
 }
 
 /// A body whose end the stage of its connection records: of a request when nothing more of it is wanted, of a response

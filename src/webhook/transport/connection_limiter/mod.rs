@@ -77,12 +77,9 @@ const CLOSE_BETWEEN_REVIEWS: u8 = 1;
 /// It closes at once.
 const CLOSE_NOW: u8 = 2;
 
-/// One open connection, which counts until the last clone of this is dropped.
-#[derive(Clone, Debug)]
-pub(crate) struct ConnectionPermit(Arc<CountedConnection>);
-
+/// One open connection, which counts until this is dropped.
 #[derive(Debug)]
-struct CountedConnection {
+pub(crate) struct ConnectionPermit {
     limiter: Arc<ConnectionLimiter>,
     peer: IpAddr,
     number: u64,
@@ -150,7 +147,7 @@ impl ConnectionLimiter {
         open.peers.entry(peer).or_default().insert(number, Arc::clone(&state));
         open.total += 1;
         let limiter = Arc::clone(self);
-        Ok(ConnectionPermit(Arc::new(CountedConnection { limiter, peer, number, state })))
+        Ok(ConnectionPermit { limiter, peer, number, state })
     }
 
     /// Connections open now.
@@ -297,28 +294,28 @@ impl ConnectionState {
 impl ConnectionPermit {
     /// The stage of its connection.
     pub(crate) fn stage(&self) -> &Arc<StageCell> {
-        &self.0.state.stage
+        &self.state.stage
     }
 
     /// Notes that its connection has brought a review, and so its address.
     pub(crate) fn note_review(&self) {
         if self.stage().note_review() {
-            self.0.limiter.lock().remember(self.0.peer);
+            self.limiter.lock().remember(self.peer);
         }
     }
 
     /// Wakes the task of its connection when [`must_close`](Self::must_close) becomes true.
     pub(crate) fn signal(&self) -> Signal<'_> {
-        Signal::new(&self.0.state.changed)
+        Signal::new(&self.state.changed)
     }
 
     /// Whether its connection is evicted and has to close in the stage in which it is.
     pub(crate) fn must_close(&self) -> bool {
-        self.0.state.must_close()
+        self.state.must_close()
     }
 }
 
-impl Drop for CountedConnection {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut open = self.limiter.lock();
         open.total -= 1;

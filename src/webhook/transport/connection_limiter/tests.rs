@@ -33,7 +33,7 @@ fn hold(
 
 /// The positions of those that are evicted and would close now.
 fn evicted(held: &[ConnectionPermit]) -> Vec<usize> {
-    (0..held.len()).filter(|index| held[*index].0.state.must_close()).collect()
+    (0..held.len()).filter(|index| held[*index].state.must_close()).collect()
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn an_evicted_connection_is_woken() {
     let mut cx = Context::from_waker(Waker::noop());
     let mut poll = || signal.poll_until(&mut cx, || held[0].must_close());
     assert!(poll().is_pending());
-    held[0].0.state.evict(CLOSE_NOW);
+    held[0].state.evict(CLOSE_NOW);
     limiter.lock().evicting += 1;
     assert!(poll().is_ready());
 }

@@ -27,7 +27,7 @@ use super::exit::{Exit, Failure};
 use super::input::cluster::{ClusterClient, ReadError};
 use super::input::dump::StorageState;
 use super::input::dump::batch::ReadPurpose;
-use super::input::dump::item::DEFAULT_NAMESPACE;
+use super::input::metadata::DEFAULT_NAMESPACE;
 use super::output::Colour;
 use super::preview::settled::SettledCluster;
 use super::render::{Render, write};

@@ -6,5 +6,6 @@ pub mod cluster;
 pub(in crate::cli) mod dump;
 pub(in crate::cli) mod listing;
 pub(in crate::cli) mod manifests;
+pub(in crate::cli) mod metadata;
 pub mod object_id;
 pub(in crate::cli) mod text;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::dump::item::{DEFAULT_NAMESPACE, NamedMetadata};
+use super::metadata::{DEFAULT_NAMESPACE, NamedMetadata};
 use crate::binding::{Collection, ObjectKey};
 use crate::client::resource::ResourceKind;
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use arcstr::ArcStr;
 
-use super::item::{DumpItem, DumpObject, NamedMetadata};
+use super::item::{DumpItem, DumpObject};
 use super::new_object::{NewObject, key_of_new, stored};
 use crate::api::volume::Wanted;
 use crate::binding::{Collection, Observed};
 use crate::cli::exit::Failure;
 use crate::cli::input::listing::{CLAIM_USE, collection};
+use crate::cli::input::metadata::NamedMetadata;
 use crate::cli::input::object_id::{ObjectId, ObjectKind};
 use crate::cli::input::text::error_reason;
 use crate::client::resource::{Identity, ResourceKind};

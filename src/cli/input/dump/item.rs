@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use arcstr::ArcStr;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -16,10 +15,8 @@ use serde_json::value::RawValue;
 
 use crate::cli::exit::Failure;
 use crate::cli::input::listing::{Listing, SNAPSHOT_KIND};
+use crate::cli::input::metadata::{DEFAULT_NAMESPACE, JsonText};
 use crate::cli::input::text::{error_reason, not_json};
-
-/// The namespace of an object without one, as kubectl creates it.
-pub(in crate::cli) const DEFAULT_NAMESPACE: &str = "default";
 
 /// An object in a text.
 #[derive(Debug)]
@@ -240,45 +237,3 @@ struct Position<'a> {
     #[serde(borrow)]
     r#continue: Option<JsonText<'a>>,
 }
-
-/// An object of which only what identifies it is read.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NamedObject {
-    metadata: NamedMetadata,
-}
-
-/// What identifies an object; empty what it does not say.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(in crate::cli) struct NamedMetadata {
-    #[serde(deserialize_with = "text_or_empty")]
-    pub(in crate::cli) namespace: ArcStr,
-    #[serde(deserialize_with = "text_or_empty")]
-    pub(in crate::cli) name: ArcStr,
-    #[serde(deserialize_with = "text_or_empty")]
-    pub(in crate::cli) uid: ArcStr,
-}
-
-impl NamedMetadata {
-    /// That of an object (JSON text).
-    pub(in crate::cli) fn of(object: &str) -> Self {
-        serde_json::from_str::<NamedObject>(object).unwrap_or_default().metadata
-    }
-}
-
-impl fmt::Display for NamedMetadata {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let separator = if self.namespace.is_empty() { "" } else { "/" };
-        write!(f, "{}{separator}{}", self.namespace, self.name)
-    }
-}
-
-fn text_or_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ArcStr, D::Error> {
-    let text = Option::<JsonText<'de>>::deserialize(deserializer)?;
-    Ok(text.map(|text| ArcStr::from(&*text.0)).unwrap_or_default())
-}
-
-/// A text, borrowed where it is written without escapes.
-#[derive(Debug, Default, Deserialize)]
-struct JsonText<'a>(#[serde(borrow)] Cow<'a, str>);

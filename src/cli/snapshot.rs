@@ -12,6 +12,7 @@ use super::args::SnapshotArgs;
 use super::exit::{Exit, Failure};
 use super::files::Readers;
 use super::input::cluster::ClusterClient;
+use super::input::dump::{NAMESPACES, NODES};
 use super::input::listing::{CLAIM_USE, SNAPSHOT_KIND};
 use super::output::deliver;
 use super::render::{self, API_VERSION};
@@ -29,9 +30,9 @@ pub fn run(arguments: &SnapshotArgs) -> Result<Exit, Failure> {
     for list in &cluster.lists()? {
         items.extend(whole(list)?);
     }
-    items.extend(labelled(&cluster, "/api/v1/namespaces", "Namespace")?);
-    items.extend(labelled(&cluster, "/api/v1/nodes", "Node")?);
-    items.extend(attachments(&cluster)?);
+    items.extend(slim(&cluster, NAMESPACES, |item| labelled("Namespace", item))?);
+    items.extend(slim(&cluster, NODES, |item| labelled("Node", item))?);
+    items.extend(slim(&cluster, "/apis/storage.k8s.io/v1/volumeattachments", attachment)?);
     items.extend(used(&cluster)?.iter().map(|key| {
         let metadata = json!({"namespace": &*key.namespace, "name": &*key.name});
         json!({"apiVersion": API_VERSION, "kind": CLAIM_USE, "metadata": metadata})
@@ -61,31 +62,33 @@ fn whole(list: &str) -> Result<Vec<Value>, Failure> {
     Ok(items(&list).map(named).collect())
 }
 
-/// Names and labels of the objects at `path`.
-fn labelled(cluster: &ClusterClient, path: &str, kind: &str) -> Result<Vec<Value>, Failure> {
+/// What `slim` keeps of the objects at `path`.
+fn slim(
+    cluster: &ClusterClient,
+    path: &str,
+    slim: impl Fn(&Value) -> Value,
+) -> Result<Vec<Value>, Failure> {
     let list = parsed(&cluster.get(path)?)?;
-    let slim = |item: &Value| {
-        let metadata = &item["metadata"];
-        let metadata = json!({"name": metadata["name"], "labels": metadata["labels"]});
-        json!({"apiVersion": "v1", "kind": kind, "metadata": metadata})
-    };
     Ok(items(&list).map(slim).collect())
 }
 
+/// Name and labels of an object of this kind.
+fn labelled(kind: &str, item: &Value) -> Value {
+    let metadata = &item["metadata"];
+    let metadata = json!({"name": metadata["name"], "labels": metadata["labels"]});
+    json!({"apiVersion": "v1", "kind": kind, "metadata": metadata})
+}
+
 /// Which volume is attached to which node.
-fn attachments(cluster: &ClusterClient) -> Result<Vec<Value>, Failure> {
-    let list = parsed(&cluster.get("/apis/storage.k8s.io/v1/volumeattachments")?)?;
-    let slim = |item: &Value| {
-        let spec = json!({
-            "attacher": item["spec"]["attacher"], "nodeName": item["spec"]["nodeName"],
-            "source": {"persistentVolumeName": item["spec"]["source"]["persistentVolumeName"]},
-        });
-        json!({
-            "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
-            "metadata": {"name": item["metadata"]["name"]}, "spec": spec,
-        })
-    };
-    Ok(items(&list).map(slim).collect())
+fn attachment(item: &Value) -> Value {
+    let spec = json!({
+        "attacher": item["spec"]["attacher"], "nodeName": item["spec"]["nodeName"],
+        "source": {"persistentVolumeName": item["spec"]["source"]["persistentVolumeName"]},
+    });
+    json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+        "metadata": {"name": item["metadata"]["name"]}, "spec": spec,
+    })
 }
 
 /// The claims that pods use; finished pods count until their object is gone.

@@ -12,6 +12,7 @@ use crate::cli::input::object_id::{claim_key, namespace_key, volume_key};
 use crate::cli::judge::failure::unreviewable;
 use crate::cli::judge::findings::{FindingSubject, Origin, of_verdict};
 use crate::cli::judge::judge_review;
+use crate::rules::Ruling;
 
 impl Run<'_> {
     /// Judges a review of the input as the webhook would.
@@ -63,7 +64,7 @@ impl Run<'_> {
         let origin = Origin { file: &review.file, source: None, node };
         let about = FindingSubject { key: &key, operation, origin: Some(origin) };
         self.take_edits(&judged, about);
-        let mut found = of_verdict(&judged, &self.known, about);
+        let mut found = of_verdict(&judged, &self.known, about, Ruling::message);
         found.extend(unverified::of_gaps(&self.known, about));
         self.collected.add(about, found);
         Ok(())

@@ -19,7 +19,7 @@ use crate::cli::judge::proposed::{created, replaced, stored, updated};
 use crate::cli::judge::{JudgeContext, JudgedChange, KnownObjects, ProposedChange, judge_proposal};
 use crate::cli::report::{EditEntry, Finding, FindingResult, Report};
 use crate::config::Configuration;
-use crate::rules::{Part, User};
+use crate::rules::{Part, Ruling, User};
 
 /// One run over all input.
 pub(super) struct Run<'a> {
@@ -203,7 +203,7 @@ impl<'a> Run<'a> {
             }
             Err(error) => return Err(invalid(error)),
         };
-        found.extend(of_verdict(&judged, &self.known, about));
+        found.extend(of_verdict(&judged, &self.known, about, Ruling::message));
         if self.known.is_input_alone() {
             unverified::doubt(proposal, &mut found);
         }

@@ -109,14 +109,15 @@ impl CollectedFindings {
     }
 }
 
-/// The findings of a verdict.
+/// The findings of a verdict, each ruling as `message` writes it.
 pub(in crate::cli) fn of_verdict(
     judged: &JudgedChange,
     known: &KnownObjects,
     about: FindingSubject<'_>,
+    message: fn(&Ruling) -> String,
 ) -> Vec<Finding> {
-    let rulings =
-        judged.verdict.rulings.iter().filter_map(|ruling| of_ruling(ruling, judged, known, about));
+    let finding = |ruling| of_ruling(ruling, judged, known, about, message);
+    let rulings = judged.verdict.rulings.iter().filter_map(finding);
     let warnings = judged.verdict.exemption_warnings.iter().map(|warning| {
         about.finding(FindingResult::Warned, Some("metadata.annotations"), warning.clone())
     });
@@ -129,6 +130,7 @@ fn of_ruling(
     judged: &JudgedChange,
     known: &KnownObjects,
     about: FindingSubject<'_>,
+    message: fn(&Ruling) -> String,
 ) -> Option<Finding> {
     let is_unread =
         ruling.violation.depends_on.iter().any(|rest| judged.unread.contains(&rest.read));
@@ -152,7 +154,7 @@ fn of_ruling(
         Effect::Unconfirmed => FindingResult::Unverified,
     };
     let ruling = &with_similar_name(ruling, known.view());
-    let mut message = ruling.message();
+    let mut message = message(ruling);
     if result == FindingResult::Unverified && ruling.rule.is_of_permission() {
         message.push_str(UNKNOWN_PERMISSION);
     }

@@ -8,7 +8,7 @@ pub(in crate::cli) mod failure;
 pub(in crate::cli) mod findings;
 mod known;
 pub mod proposed;
-pub(in crate::cli) mod similar_name;
+mod similar_name;
 pub(in crate::cli) mod write;
 
 pub use self::change::{JudgeContext, JudgedChange, ProposedChange, judge_proposal, judge_review};

@@ -10,7 +10,7 @@ use crate::rules::{Ruling, distance_if_similar};
 const MOST_NAMES: usize = 1_000;
 
 /// The ruling, with the most similar name before what to do about it if it is about a name that does not exist.
-pub(in crate::cli) fn with_similar_name(ruling: &Ruling, view: &View) -> Ruling {
+pub(super) fn with_similar_name(ruling: &Ruling, view: &View) -> Ruling {
     let mut ruling_with_name = ruling.clone();
     let text = &mut ruling_with_name.violation.text;
     if let Some(name) = similar_name(ruling, view)

@@ -8,7 +8,7 @@ use super::findings::{FindingSubject, of_api, of_verdict};
 use crate::cli::exit::Failure;
 use crate::cli::input::object_id::ObjectId;
 use crate::cli::report::{Finding, FindingResult};
-use crate::rules::{Part, User};
+use crate::rules::{Part, Ruling, User};
 
 /// The result of writing an object.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(in crate::cli) fn write(
     let judged = judge_proposal(&proposal, terms)
         .map_err(|error| unreviewable(&error, &proposal.key.to_string()))?;
     let is_denial = |finding: &Finding| finding.result == FindingResult::Denied;
-    let found = of_verdict(&judged, terms.known, about);
+    let found = of_verdict(&judged, terms.known, about, Ruling::message);
     Ok(match found.into_iter().find(is_denial) {
         Some(denial) => WriteResult::Denied(denial.message),
         None => WriteResult::Stored {

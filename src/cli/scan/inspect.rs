@@ -5,20 +5,19 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::binding::{Collection, Evidence, LiveReads, Read, View};
+use crate::binding::{Collection, Evidence, LiveReads};
 use crate::cli::input::listing::labels;
 use crate::cli::input::object_id::{ObjectId, claim_key, volume_key};
-use crate::cli::judge::KnownObjects;
-use crate::cli::judge::findings::{CollectedFindings, FindingSubject};
-use crate::cli::judge::similar_name::with_similar_name;
+use crate::cli::judge::findings::{CollectedFindings, FindingSubject, of_verdict};
+use crate::cli::judge::{JudgedChange, KnownObjects};
 use crate::cli::report::{AtStake, Exempt, Finding, FindingResult, Report};
 use crate::client::needs_reads::judge_with_reads_blocking;
 use crate::model::{Claim, CreationTimestamp, Quantity, Volume};
 use crate::rules::judging::exemption::carried;
 use crate::rules::mutations::{changed_class, changed_since};
 use crate::rules::{
-    Change, ChangedObject, Detail, Effect, Endpoint, Judgement, Part, Policy, Question, RULES,
-    Ruling, Transition, User, inspect,
+    Change, ChangedObject, Detail, Endpoint, Judgement, Part, Policy, Question, RULES, Transition,
+    User, inspect,
 };
 
 /// The operation of findings on existing objects.
@@ -62,7 +61,7 @@ impl<'a> Inspection<'a> {
         }
         let key = volume_key(volume.name.as_str());
         let stake = Stake { created: volume.created, size: &volume.capacity, now: self.now };
-        let mut found = of_judgement(&judged, self.known.view(), &key, &stake);
+        let mut found = self.of_verdict(&judged, &key, &stake);
         found.extend(unseen(&key, &stake, &lacking).filter(|_| is_silent(&judged)));
         for (rule, exemption) in carried {
             if found.iter().any(|finding| finding.rule.as_deref() == Some(rule.id)) {
@@ -75,10 +74,9 @@ impl<'a> Inspection<'a> {
             let mut finding =
                 about(&key).finding(FindingResult::Exempted, Some("metadata.annotations"), text);
             finding.rule = Some(rule.id.to_owned());
-            finding.standing = Some(stake.standing("low"));
             let (until, reason) = (exemption.until.to_string(), exemption.reason);
             finding.exempt = Some(Exempt { until, reason });
-            found.push(finding);
+            found.push(stake.ranked(finding));
         }
         self.collected.add(about(&key), found);
     }
@@ -98,7 +96,7 @@ impl<'a> Inspection<'a> {
         let volume = claim.volume.as_ref().and_then(|name| self.known.view().volume(name));
         let size = volume.map_or(&claim.request, |volume| &volume.capacity);
         let stake = Stake { created: claim.created, size, now: self.now };
-        let mut found = of_judgement(&judged, self.known.view(), &key, &stake);
+        let mut found = self.of_verdict(&judged, &key, &stake);
         found.extend(changed.map(|text| {
             let mut finding =
                 about(&key).finding(FindingResult::Warned, Some("spec.storageClassName"), text);
@@ -110,7 +108,13 @@ impl<'a> Inspection<'a> {
         self.collected.add(about(&key), found);
     }
 
-    fn judged(&self, subject: ChangedObject) -> Judgement {
+    fn of_verdict(&self, judged: &JudgedChange, key: &ObjectId, stake: &Stake<'_>) -> Vec<Finding> {
+        let found = of_verdict(judged, self.known, about(key), ToString::to_string).into_iter();
+        let is_of_rule = |finding: &Finding| finding.rule.is_some();
+        found.map(|one| if is_of_rule(&one) { stake.ranked(one) } else { one }).collect()
+    }
+
+    fn judged(&self, subject: ChangedObject) -> JudgedChange {
         let user = User { name: String::new(), groups: Vec::new() };
         let change = Change {
             actor: self.policy.actor(&user),
@@ -128,31 +132,15 @@ impl<'a> Inspection<'a> {
         };
         let step =
             |live: &LiveReads| inspect(RULES, question, &Evidence::new(self.known.view(), live));
-        judge_with_reads_blocking(step, |wanted, live| self.known.answer(wanted, live))
+        let Judgement { verdict, reads: unread, .. } =
+            judge_with_reads_blocking(step, |wanted, live| self.known.answer(wanted, live));
+        JudgedChange { verdict, unread, ..JudgedChange::default() }
     }
 
     /// The report on everything that was inspected.
     pub(super) fn report(self) -> Report {
         self.collected.report(self.known, 0)
     }
-}
-
-fn of_judgement(
-    judged: &Judgement,
-    view: &View,
-    key: &ObjectId,
-    stake: &Stake<'_>,
-) -> Vec<Finding> {
-    let rulings = judged.verdict.rulings.iter();
-    let mut found: Vec<Finding> = rulings
-        .map(|ruling| with_similar_name(ruling, view))
-        .map(|ruling| finding(&ruling, &judged.reads, key, stake))
-        .collect();
-    for warning in &judged.verdict.exemption_warnings {
-        let field = Some("metadata.annotations");
-        found.push(about(key).finding(FindingResult::Warned, field, warning.clone()));
-    }
-    found
 }
 
 /// What is at stake with an object.
@@ -171,6 +159,16 @@ impl Stake<'_> {
             bytes: Some(self.size.to_string()),
         }
     }
+
+    /// The finding with what is at stake, as severe as its result.
+    fn ranked(&self, mut finding: Finding) -> Finding {
+        finding.standing = Some(self.standing(match finding.result {
+            FindingResult::Denied | FindingResult::Api => "high",
+            FindingResult::Warned | FindingResult::Unverified => "medium",
+            FindingResult::Audited | FindingResult::Exempted | FindingResult::Clean => "low",
+        }));
+        finding
+    }
 }
 
 /// A finding if objects of these kinds were not all read.
@@ -182,39 +180,13 @@ fn unseen(key: &ObjectId, stake: &Stake<'_>, lacking: &BTreeSet<Collection>) -> 
         "whether {key} conflicts with other objects is not known: not all {} were read; give a list of all",
         labels(lacking)
     );
-    let mut finding = about(key).finding(FindingResult::Unverified, None, text);
-    finding.standing = Some(stake.standing("medium"));
-    Some(finding)
+    Some(stake.ranked(about(key).finding(FindingResult::Unverified, None, text)))
 }
 
-fn is_silent(judged: &Judgement) -> bool {
+fn is_silent(judged: &JudgedChange) -> bool {
     judged.verdict.rulings.is_empty() && judged.verdict.exemption_warnings.is_empty()
 }
 
 fn about(key: &ObjectId) -> FindingSubject<'_> {
     FindingSubject { key, operation: OPERATION, origin: None }
-}
-
-/// The finding of one ruling.
-fn finding(ruling: &Ruling, unread: &[Read], key: &ObjectId, stake: &Stake<'_>) -> Finding {
-    let is_unread = ruling.violation.depends_on.iter().any(|rest| unread.contains(&rest.read));
-    let (result, severity) = match &ruling.effect {
-        Effect::Denied | Effect::Warned | Effect::Audited if is_unread => {
-            (FindingResult::Unverified, "medium")
-        }
-        Effect::Denied => (FindingResult::Denied, "high"),
-        Effect::Warned => (FindingResult::Warned, "medium"),
-        Effect::Audited => (FindingResult::Audited, "low"),
-        Effect::Exempted(_) => (FindingResult::Exempted, "low"),
-        Effect::Unconfirmed => (FindingResult::Unverified, "medium"),
-    };
-    let field = Some(ruling.violation.field);
-    let mut finding = about(key).finding(result, field, ruling.to_string());
-    finding.rule = Some(ruling.rule.id.to_owned());
-    finding.standing = Some(stake.standing(severity));
-    if let Effect::Exempted(exemption) = &ruling.effect {
-        let (until, reason) = (exemption.until.to_string(), exemption.reason.clone());
-        finding.exempt = Some(Exempt { until, reason });
-    }
-    finding
 }

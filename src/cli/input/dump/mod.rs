@@ -88,7 +88,7 @@ pub(in crate::cli) const CLUSTER: &str = "cluster";
 /// Where a cluster lists its Pending pods, in all namespaces.
 const WAITING_PODS: &str = "/api/v1/pods?fieldSelector=status.phase%3DPending";
 /// Where a cluster lists its namespaces.
-const NAMESPACES: &str = "/api/v1/namespaces";
+pub(in crate::cli) const NAMESPACES: &str = "/api/v1/namespaces";
 /// Where a cluster lists its nodes.
 pub(in crate::cli) const NODES: &str = "/api/v1/nodes";
 /// From this many objects on, several threads read them and a progress bar is shown.

@@ -21,48 +21,39 @@ pub(super) struct Lead {
     pub(super) until: watch::Receiver<LeadershipDeadline>,
     /// Whether another binder is known to be at work. The lease stores it; without one this process alone knows.
     pub(super) other_binder: watch::Sender<OtherBinder>,
-    held: Option<(JoinHandle<()>, oneshot::Sender<()>)>,
-    /// Keeps the lead where there is no election.
-    _alone: Option<watch::Sender<LeadershipDeadline>>,
+    task: JoinHandle<()>,
+    stop: oneshot::Sender<()>,
 }
 
 impl Lead {
     /// Campaigns for the lease; leads at once without an election.
     pub(super) fn start(client: &Client, election: Option<LeaderElection>) -> Self {
         let other_binder = watch::Sender::new(OtherBinder::default());
-        match election {
-            None => {
-                let (sender, until) = watch::channel(Some(Instant::now() + NO_EXPIRY));
-                Self { until, other_binder, held: None, _alone: Some(sender) }
-            }
-            Some(election) => {
-                let (sender, until) = watch::channel(None);
-                let (stop, stopped) = oneshot::channel();
-                let channels =
-                    LeadershipChannels { until: sender, other_binder: other_binder.clone() };
-                let task = tokio::spawn(campaign(client.clone(), election, channels, stopped));
-                Self { until, other_binder, held: Some((task, stop)), _alone: None }
-            }
-        }
+        let at_once = election.is_none().then(|| Instant::now() + NO_EXPIRY);
+        let (sender, until) = watch::channel(at_once);
+        let (stop, stopped) = oneshot::channel();
+        let task = if let Some(election) = election {
+            let channels = LeadershipChannels { until: sender, other_binder: other_binder.clone() };
+            tokio::spawn(campaign(client.clone(), election, channels, stopped))
+        } else {
+            tokio::spawn(async move {
+                let _ = stopped.await;
+                drop(sender);
+            })
+        };
+        Self { until, other_binder, task, stop }
     }
 
     /// Resolves if the task that holds the lease ends.
     pub(super) async fn lost(&mut self) {
-        match &mut self.held {
-            Some((task, _)) => {
-                let _ = task.await;
-            }
-            None => std::future::pending().await,
-        }
+        let _ = (&mut self.task).await;
     }
 
     /// Gives up the lease; nothing that it allows is in flight any more.
     pub(super) async fn give_up(self) {
-        if let Some((task, stop)) = self.held
-            && !task.is_finished()
-        {
-            let _ = stop.send(());
-            let _ = task.await;
+        if !self.task.is_finished() {
+            let _ = self.stop.send(());
+            let _ = self.task.await;
         }
     }
 }

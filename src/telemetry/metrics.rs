@@ -30,13 +30,13 @@ metric_table! {
         /// Violations allowed by an exemption, by rule.
         exemptions: IntCounterVec = "bindery_exemptions_total" ["rule"],
         /// Mutations made, by edit.
-        edits: IntCounterVec = "bindery_edits_total" ["edit"],
+        pub edits: IntCounterVec = "bindery_edits_total" ["edit"],
         /// Requests rejected with an HTTP error instead of an AdmissionReview, by reason.
         rejected: IntCounterVec = "bindery_requests_rejected_total" ["reason"],
         /// Live reads of the API server that confirm a verdict, by outcome.
-        live_reads: IntCounterVec = "bindery_live_reads_total" ["outcome"],
+        pub live_reads: IntCounterVec = "bindery_live_reads_total" ["outcome"],
         /// Reloads of the serving certificate and key, by outcome.
-        reloads: IntCounterVec = "bindery_certificate_reloads_total" ["outcome"],
+        pub reloads: IntCounterVec = "bindery_certificate_reloads_total" ["outcome"],
         /// AdmissionReviews and live reads that panicked.
         pub panics: IntCounter = "bindery_panics_total",
         /// Seconds since the last event or bookmark of the watch, by resource.
@@ -98,24 +98,9 @@ impl WebhookMetrics {
         }
     }
 
-    /// Counts a mutation.
-    pub fn count_edit(&self, edit: &str) {
-        self.edits.with_label_values(&[edit]).inc();
-    }
-
     /// Counts a request that was rejected with an HTTP error.
     pub fn count_rejected(&self, reason: &str) {
         self.rejected.with_label_values(&[reason]).inc();
-    }
-
-    /// Counts live reads.
-    pub fn count_live_read(&self, outcome: &str) {
-        self.live_reads.with_label_values(&[outcome]).inc();
-    }
-
-    /// Counts a reload of the serving pair.
-    pub fn count_reload(&self, outcome: &str) {
-        self.reloads.with_label_values(&[outcome]).inc();
     }
 
     /// All metrics as text.

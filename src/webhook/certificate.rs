@@ -120,7 +120,7 @@ async fn serve(
 }
 
 fn record(metrics: &WebhookMetrics, reload: Reload) {
-    metrics.count_reload(reload.label());
+    metrics.reloads.with_label_values(&[reload.label()]).inc();
     match reload {
         Reload::Swapped { not_after, validity } => {
             metrics.certificate_expiry.set(seconds(not_after));

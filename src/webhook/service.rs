@@ -110,7 +110,10 @@ impl Service {
         let unreadable = |error| ReviewError::Object { field: "request.object", error };
         leave_what_was_cut(&mut amendment, texts.old_object).map_err(unreadable)?;
         self.metrics.count_review(Endpoint::Mutate, ReviewDecision::Allowed);
-        amendment.plans.iter().for_each(|(repair, _)| self.metrics.count_edit(repair.id));
+        amendment
+            .plans
+            .iter()
+            .for_each(|(repair, _)| self.metrics.edits.with_label_values(&[repair.id]).inc());
         let edits: Vec<_> =
             amendment.plans.iter().flat_map(|(_, plan)| plan.edits.iter().cloned()).collect();
         let patch = Patch::of(&edits, texts.object, texts.old_object).map_err(unreadable)?;
@@ -148,7 +151,7 @@ impl Service {
 
     fn count_reads(&self, live: &LiveReads, asked: &[Read]) {
         for read in asked {
-            self.metrics.count_live_read(live.confirmation(read).label());
+            self.metrics.live_reads.with_label_values(&[live.confirmation(read).label()]).inc();
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kube::Client;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::super::lead::Lead;
@@ -16,7 +16,7 @@ use super::{CertificateSettings, WRITE_TIMEOUT, keep};
 /// The lead, and the task that keeps the certificates while it lasts.
 pub(in crate::controller) struct Keeping {
     lead: Lead,
-    task: Option<JoinHandle<()>>,
+    tasks: JoinSet<()>,
     quit: watch::Sender<bool>,
 }
 
@@ -30,36 +30,27 @@ impl Keeping {
         let election = settings.as_ref().and_then(|settings| settings.election.clone());
         let lead = Lead::start(client, election);
         let (quit, quitting) = watch::channel(false);
-        let task = settings.map(|settings| {
+        let mut tasks = JoinSet::new();
+        if let Some(settings) = settings {
             let (until, metrics) = (lead.until.clone(), Arc::clone(metrics));
-            tokio::spawn(keep(client.clone(), settings, until, quitting, metrics))
-        });
-        Self { lead, task, quit }
+            tasks.spawn(keep(client.clone(), settings, until, quitting, metrics));
+        }
+        Self { lead, tasks, quit }
     }
 
     /// Resolves if what must not end has ended.
     pub(in crate::controller) async fn ended(&mut self) {
-        let task = async {
-            match &mut self.task {
-                Some(task) => {
-                    let _ = task.await;
-                }
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
-            () = task => {}
+            Some(_) = self.tasks.join_next() => {}
             () = self.lead.lost() => {}
         }
     }
 
     /// Waits for the step that is under way, then gives up the lease.
-    pub(in crate::controller) async fn give_up(self) {
+    pub(in crate::controller) async fn give_up(mut self) {
         self.quit.send_replace(true);
-        if let Some(task) = self.task.filter(|task| !task.is_finished()) {
-            // A step writes to two registrations at most.
-            let _ = timeout(2 * WRITE_TIMEOUT, task).await;
-        }
+        // A step writes to two registrations at most.
+        let _ = timeout(2 * WRITE_TIMEOUT, self.tasks.join_next()).await;
         self.lead.give_up().await;
     }
 }

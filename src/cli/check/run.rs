@@ -207,11 +207,7 @@ impl<'a> Run<'a> {
         if self.known.is_input_alone() {
             unverified::doubt(proposal, &mut found);
         }
-        let is_denied = |found: &[Finding]| {
-            let is_denial =
-                |one: &Finding| matches!(one.result, FindingResult::Denied | FindingResult::Api);
-            found.iter().any(is_denial)
-        };
+        let is_denied = |found: &[Finding]| found.iter().any(|one| one.result.is_denial());
         if !is_denied(&found) {
             found.extend(unverified::of_gaps(&self.known, about));
         }

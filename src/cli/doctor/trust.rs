@@ -17,13 +17,11 @@ const DAYS_LEAST: i64 = 3;
 pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure> {
     let installation = &subject.installation;
     let serving = installation.secret_path(&subject.serving_secret);
-    let mut findings = Vec::new();
     let served = match subject.get(&serving)? {
         Found::Object(object) => Secret::read(&object.to_string()).ok().and_then(|it| it.serving()),
         Found::Missing => None,
         Found::Hidden => {
-            findings.push(CheckResult::unknown(CHECK, format!("you may not read {serving}")));
-            return Ok(findings);
+            return Ok(vec![CheckResult::unknown(CHECK, format!("you may not read {serving}"))]);
         }
     };
     let Some(served) = served else {
@@ -33,7 +31,7 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResul
         );
         return Ok(vec![CheckResult::bad(CHECK, text)]);
     };
-    findings.push(end(&served));
+    let mut findings = vec![end(&served)];
     for collection in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"] {
         let path = path(collection, installation.name());
         if let Found::Object(object) = subject.get(&path)? {

@@ -16,7 +16,7 @@ use crate::cli::preview::settled::SettledCluster;
 use crate::model::annotations::SELECTED_NODE;
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Deletion, Node, Provisioner, Reservation, Volume,
-    VolumeClass, VolumePhase,
+    VolumePhase,
 };
 use crate::rules::mutations::changed_class;
 
@@ -187,14 +187,9 @@ fn delay<'a>(view: &'a View, claim: &Claim, outcome: &ClaimOutcome) -> Option<&'
     if !may_delay {
         return None;
     }
-    match claim.class().wanted() {
-        VolumeClass::Classless => None,
-        VolumeClass::Named(name) => {
-            let class = view.class(name)?;
-            let is_delayed = class.binding_mode == BindingMode::WaitForFirstConsumer;
-            is_delayed.then_some(&class.provisioner)
-        }
-    }
+    let class = view.class(claim.class().wanted().name()?)?;
+    let is_delayed = class.binding_mode == BindingMode::WaitForFirstConsumer;
+    is_delayed.then_some(&class.provisioner)
 }
 
 /// The volumes that match on each node.
@@ -238,14 +233,11 @@ pub(super) fn is_in_name_of(event: &Event, provisioner: &str) -> bool {
 /// The event that was written last.
 pub(super) fn last(events: impl Iterator<Item = Event>) -> Option<ReportedEvent> {
     let event = events.max_by(|a, b| a.time.cmp(&b.time))?;
+    // Control characters would move a terminal's cursor.
     let [component, reason, message, time] =
-        [event.component, event.reason, event.message, event.time].map(|text| one_line(&text));
+        [event.component, event.reason, event.message, event.time]
+            .map(|text| text.replace(char::is_control, " "));
     Some(ReportedEvent { component, reason, message, time })
-}
-
-/// The text without control characters, which would move a terminal's cursor.
-fn one_line(text: &str) -> String {
-    text.replace(char::is_control, " ")
 }
 
 /// Repairs after which the binder binds the claim, the least harmful first (see [`Harm`]). Only one if it changes no

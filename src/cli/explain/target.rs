@@ -39,12 +39,10 @@ impl ExplainTarget {
                 Ok(Self::Claim(ClaimKey::new(namespace, name)))
             }
             "pod" | "po" | "pods" => Ok(Self::Pod(PodKey::new(namespace, name))),
-            "pv" | "volume" | "persistentvolume" | "persistentvolumes" if given.is_none() => {
-                Ok(Self::Volume(VolumeName::new(name)))
-            }
-            "pv" | "volume" | "persistentvolume" | "persistentvolumes" => {
-                Err(invalid("gives a volume a namespace, and volumes have none"))
-            }
+            "pv" | "volume" | "persistentvolume" | "persistentvolumes" => match given {
+                None => Ok(Self::Volume(VolumeName::new(name))),
+                Some(_) => Err(invalid("gives a volume a namespace, and volumes have none")),
+            },
             _ => Err(invalid("is of a kind that is not explained")),
         }
     }

@@ -23,18 +23,10 @@ pub(super) fn explain(cluster: &SettledCluster, name: &VolumeName) -> Result<Exp
     };
     let planned = Planner::new(after, settlement, pods).volume(volume, outcome);
     let waiting = after.claims().map(AsRef::as_ref).filter(|claim| is_waiting(claim));
-    let misses = match planned.outcome {
-        // Only claims that name it can still wait for it.
-        VolumeFate::Bound | VolumeFate::Binds => {
-            let naming = waiting.filter(|claim| claim.volume.as_ref() == Some(name));
-            nearness::claims(after, volume, naming, immediate())
-        }
-        VolumeFate::Free
-        | VolumeFate::Released
-        | VolumeFate::Reserved
-        | VolumeFate::Failed
-        | VolumeFate::Unknown => nearness::claims(after, volume, waiting, immediate()),
-    };
+    let has_claim = matches!(planned.outcome, VolumeFate::Bound | VolumeFate::Binds);
+    // Only claims that name it can still wait for a volume that has a claim.
+    let waiting = waiting.filter(|claim| !has_claim || claim.volume.as_ref() == Some(name));
+    let misses = nearness::claims(after, volume, waiting, immediate());
     let is_free = planned.outcome == VolumeFate::Free;
     let fitting = after.claims().filter(|claim| {
         is_free && is_waiting(claim) && fit(volume, claim, after.home(claim), immediate()).is_ok()

@@ -47,17 +47,6 @@ pub(super) struct OutcomeCounts {
 }
 
 impl PlanReport {
-    /// The plan of these claims and volumes.
-    pub(super) fn new(claims: Vec<PlannedClaim>, volumes: Vec<PlannedVolume>) -> Self {
-        let summary = OutcomeCounts {
-            claims: counts(claims.iter().map(|claim| claim.outcome)),
-            volumes: counts(volumes.iter().map(|volume| volume.outcome)),
-        };
-        let (api_version, kind) = (API_VERSION, KIND);
-        let notes = Vec::new();
-        Self { api_version, kind, claims, volumes, summary, notes, difference: None }
-    }
-
     /// The plan of a cluster, without what was denied.
     pub(super) fn of(cluster: &SettledCluster) -> Self {
         let SettledCluster { state, settlement, denied: denials } = cluster;
@@ -78,11 +67,14 @@ impl PlanReport {
             );
             let waits =
                 settlement.claims.iter().any(|(_, outcome)| PodCoverage::matters_for(outcome));
-            let notes = pods.note().filter(|_| waits).map(str::to_owned);
-            Self {
-                notes: notes.into_iter().chain(denials.notes()).collect(),
-                ..Self::new(claims, volumes)
-            }
+            let note = pods.note().filter(|_| waits).map(str::to_owned);
+            let notes = note.into_iter().chain(denials.notes()).collect();
+            let summary = OutcomeCounts {
+                claims: counts(claims.iter().map(|claim| claim.outcome)),
+                volumes: counts(volumes.iter().map(|volume| volume.outcome)),
+            };
+            let (api_version, kind) = (API_VERSION, KIND);
+            Self { api_version, kind, claims, volumes, summary, notes, difference: None }
         })
     }
 

@@ -30,18 +30,14 @@ pub(super) fn sarif(report: &Report) -> Value {
 
 /// The id of the rule that speaks.
 fn id(finding: &Finding) -> &str {
-    match (&finding.rule, finding.result) {
-        (Some(rule), _) => rule,
-        (None, FindingResult::Api) => API,
-        (None, FindingResult::Unverified) => UNVERIFIED,
-        (
-            None,
-            FindingResult::Clean
-            | FindingResult::Audited
-            | FindingResult::Exempted
-            | FindingResult::Warned
-            | FindingResult::Denied,
-        ) => EXEMPTION,
+    if let Some(rule) = &finding.rule {
+        rule
+    } else if finding.result == FindingResult::Api {
+        API
+    } else if finding.result == FindingResult::Unverified {
+        UNVERIFIED
+    } else {
+        EXEMPTION
     }
 }
 

@@ -5,12 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
+use super::grouped::{Group, Grouped};
 use crate::model::{ClaimKey, Reservation, Storage, Uid, Volume, VolumeName};
 
 /// Volumes by storage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct VolumesByStorage {
-    volumes: BTreeMap<Storage, BTreeSet<VolumeName>>,
+    volumes: Grouped<Storage, BTreeSet<VolumeName>>,
     /// Volumes that are gone although a claim had them. A claim holds one name, so there are no more of these
     /// than claims that lost theirs.
     lost: BTreeMap<ClaimKey, LostVolume>,
@@ -51,16 +52,11 @@ impl VolumesByStorage {
         if before == after {
             return;
         }
-        if let Some(storage) = before
-            && let Some(names) = self.volumes.get_mut(&storage)
-        {
-            names.remove(name);
-            if names.is_empty() {
-                self.volumes.remove(&storage);
-            }
+        if let Some(storage) = before {
+            self.volumes.remove(&(storage, name.clone()));
         }
         if let Some(storage) = after {
-            self.volumes.entry(storage).or_default().insert(name.clone());
+            self.volumes.insert((storage, name.clone()));
         }
     }
 
@@ -85,7 +81,7 @@ impl VolumesByStorage {
         let same_head = |other: &Storage| {
             other.kind() == storage.kind() && other.place().starts_with(storage.place())
         };
-        let inside = self.volumes.range::<Storage, _>(from);
+        let inside = self.volumes.groups().range::<Storage, _>(from);
         let inside = inside.take_while(move |(other, _)| same_head(other));
         let inside = inside.filter(move |(other, _)| other.is_within(storage));
         around.chain(inside.map(|(_, names)| names)).flatten()

@@ -4,17 +4,18 @@
 //! the volumes are ordered by access modes (fewest first), then size, then name: the first that fits is the best.
 //! Not here: whether a volume fits (`fit`), and volumes that are reserved for a claim (`View`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use super::grouped::{Group, Grouped};
 use crate::model::{
-    AccessModes, Claim, ClassName, Deletion, Quantity, Reservation, Volume, VolumeClass,
-    VolumeMode, VolumeName, VolumePhase,
+    AccessModes, Claim, ClassName, Deletion, Quantity, Reservation, Volume, VolumeMode, VolumeName,
+    VolumePhase,
 };
 
 /// The free volumes of a view.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FreeVolumes {
-    by_key: BTreeMap<MatchKey, BTreeMap<ModeSet, BTreeSet<Candidate>>>,
+    by_key: Grouped<MatchKey, Grouped<ModeSet, BTreeSet<Candidate>>>,
 }
 
 /// The fields that a volume and a claim must have in common.
@@ -43,7 +44,7 @@ impl MatchKey {
     /// Returns the key under which a volume is indexed.
     pub(super) fn of_volume(volume: &Volume) -> Self {
         Self {
-            class: owned(volume.class().as_class()),
+            class: volume.class().as_class().name().cloned(),
             mode: volume.mode.clone(),
             attributes_class: volume.attributes_class.clone(),
         }
@@ -52,7 +53,7 @@ impl MatchKey {
     /// Returns the key under which volumes for a claim are indexed.
     pub(super) fn of_claim(claim: &Claim) -> Self {
         Self {
-            class: owned(claim.class().wanted()),
+            class: claim.class().wanted().name().cloned(),
             mode: claim.mode.clone(),
             attributes_class: claim.attributes_class.clone(),
         }
@@ -63,8 +64,7 @@ impl FreeVolumes {
     /// Adds a volume if it is free.
     pub(super) fn insert(&mut self, volume: &Volume) {
         if is_free(volume) {
-            let (match_key, modes, candidate) = place(volume);
-            self.by_key.entry(match_key).or_default().entry(modes).or_default().insert(candidate);
+            self.by_key.insert(place(volume));
         }
     }
 
@@ -77,17 +77,7 @@ impl FreeVolumes {
 
     /// Removes a volume that was free and has changed since, but not in class, modes and size.
     pub(super) fn take(&mut self, volume: &Volume) {
-        let (match_key, modes, candidate) = place(volume);
-        let Some(sets) = self.by_key.get_mut(&match_key) else { return };
-        if let Some(candidates) = sets.get_mut(&modes) {
-            candidates.remove(&candidate);
-            if candidates.is_empty() {
-                sets.remove(&modes);
-            }
-        }
-        if sets.is_empty() {
-            self.by_key.remove(&match_key);
-        }
+        self.by_key.remove(&place(volume));
     }
 
     /// Returns the free volumes that match `claim` in class, modes and size, best first: fewest access modes,
@@ -101,7 +91,7 @@ impl FreeVolumes {
         let match_key = MatchKey::of_claim(claim);
         let smallest = Candidate { size: claim.request.clone(), name: VolumeName::new("") };
         let requested = claim.access_modes.clone();
-        let sets = self.by_key.get(&match_key).into_iter().flatten();
+        let sets = self.by_key.get(&match_key).into_iter().flat_map(Grouped::groups);
         let offering = sets.filter(move |(set, _)| set.modes.offers(&requested));
         offering
             .flat_map(move |(_, candidates)| candidates.range(smallest.clone()..))
@@ -118,24 +108,13 @@ pub(super) fn is_free(volume: &Volume) -> bool {
 
 /// Returns whether only the names decide which of two volumes is bound first.
 pub fn ranks_alike(one: &Volume, other: &Volume) -> bool {
-    let (match_key, modes, candidate) = place(one);
-    let (other_key, other_modes, other_candidate) = place(other);
+    let (match_key, (modes, candidate)) = place(one);
+    let (other_key, (other_modes, other_candidate)) = place(other);
     match_key == other_key && modes == other_modes && candidate.size == other_candidate.size
 }
 
-fn place(volume: &Volume) -> (MatchKey, ModeSet, Candidate) {
+fn place(volume: &Volume) -> (MatchKey, (ModeSet, Candidate)) {
     let modes = volume.access_modes.clone();
-    let set = ModeSet { count: modes.count(), modes };
-    (
-        MatchKey::of_volume(volume),
-        set,
-        Candidate { size: volume.capacity.clone(), name: volume.name.clone() },
-    )
-}
-
-fn owned(class: VolumeClass<'_>) -> Option<ClassName> {
-    match class {
-        VolumeClass::Classless => None,
-        VolumeClass::Named(name) => Some(name.clone()),
-    }
+    let candidate = Candidate { size: volume.capacity.clone(), name: volume.name.clone() };
+    (MatchKey::of_volume(volume), (ModeSet { count: modes.count(), modes }, candidate))
 }

@@ -6,7 +6,6 @@
 
 mod assume;
 mod bind;
-mod by_class;
 mod by_storage;
 mod choice;
 mod claim;
@@ -17,6 +16,7 @@ mod events;
 mod evidence;
 mod fit;
 mod fit_counts;
+mod grouped;
 mod index;
 mod interning;
 mod migration;

@@ -6,17 +6,18 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use super::grouped::{Group, Grouped};
 use super::index::MatchKey;
 use crate::model::{AccessModes, Claim, ClaimKey, CreationTimestamp, Quantity, Volume};
 
 /// The pending claims of a view, by key and request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PendingClaims {
-    by_key: BTreeMap<MatchKey, Requests>,
-    places: BTreeMap<ClaimKey, (MatchKey, AccessModes, Quantity, CreationOrder)>,
+    by_key: Grouped<MatchKey, Requests>,
+    places: BTreeMap<ClaimKey, (MatchKey, <Requests as Group>::Entry)>,
 }
 
-type Requests = BTreeMap<AccessModes, BTreeMap<Quantity, BTreeSet<CreationOrder>>>;
+type Requests = Grouped<AccessModes, Grouped<Quantity, BTreeSet<CreationOrder>>>;
 
 /// The order in which claims are bound.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,33 +31,18 @@ impl PendingClaims {
     /// Adds a claim.
     pub(super) fn insert(&mut self, claim: &Claim) {
         self.remove(&claim.key);
-        let match_key = MatchKey::of_claim(claim);
-        let (modes, size) = (claim.access_modes.clone(), claim.request.clone());
         let (is_not_stored, created, key) = claim.creation_order();
         let order = CreationOrder { is_not_stored, created, key: key.clone() };
-        let needs = self.by_key.entry(match_key.clone()).or_default();
-        let sizes = needs.entry(modes.clone()).or_default();
-        sizes.entry(size.clone()).or_default().insert(order.clone());
-        self.places.insert(claim.key.clone(), (match_key, modes, size, order));
+        let request = (claim.access_modes.clone(), (claim.request.clone(), order));
+        let place = (MatchKey::of_claim(claim), request);
+        self.by_key.insert(place.clone());
+        self.places.insert(claim.key.clone(), place);
     }
 
     /// Removes a claim.
     pub(super) fn remove(&mut self, key: &ClaimKey) {
-        let Some((match_key, modes, size, order)) = self.places.remove(key) else { return };
-        let Some(needs) = self.by_key.get_mut(&match_key) else { return };
-        if let Some(sizes) = needs.get_mut(&modes) {
-            if let Some(claims) = sizes.get_mut(&size) {
-                claims.remove(&order);
-                if claims.is_empty() {
-                    sizes.remove(&size);
-                }
-            }
-            if sizes.is_empty() {
-                needs.remove(&modes);
-            }
-        }
-        if needs.is_empty() {
-            self.by_key.remove(&match_key);
+        if let Some(place) = self.places.remove(key) {
+            self.by_key.remove(&place);
         }
     }
 
@@ -65,9 +51,10 @@ impl PendingClaims {
     /// For k different requests that match, the first claim costs O(k log k) and each further one O(log k), however
     /// many claims make the same request.
     pub(super) fn served_by(&self, volume: &Volume) -> impl Iterator<Item = &ClaimKey> {
-        let needs = self.by_key.get(&MatchKey::of_volume(volume)).into_iter().flatten();
+        let needs = self.by_key.get(&MatchKey::of_volume(volume));
+        let needs = needs.into_iter().flat_map(Grouped::groups);
         let offered = needs.filter(|(modes, _)| volume.access_modes.offers(modes));
-        let served = offered.flat_map(|(_, sizes)| sizes.range(..=&volume.capacity));
+        let served = offered.flat_map(|(_, sizes)| sizes.groups().range(..=&volume.capacity));
         let mut queues: Vec<_> = served.map(|(_, claims)| claims.iter()).collect();
         let heads = queues.iter_mut().enumerate();
         let mut heads: BinaryHeap<_> =

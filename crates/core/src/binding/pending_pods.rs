@@ -6,13 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::grouped::{Group, Grouped};
 use crate::model::{ClaimKey, Pod, PodKey};
 
 /// The waiting pods of a view.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PendingPods {
     pods: BTreeMap<PodKey, Arc<Pod>>,
-    by_claim: BTreeMap<ClaimKey, BTreeSet<PodKey>>,
+    by_claim: Grouped<ClaimKey, BTreeSet<PodKey>>,
 }
 
 impl PendingPods {
@@ -20,7 +21,7 @@ impl PendingPods {
     pub(super) fn insert(&mut self, pod: Arc<Pod>) {
         self.remove(&pod.key);
         for claim in &pod.claims {
-            self.by_claim.entry(claim.clone()).or_default().insert(pod.key.clone());
+            self.by_claim.insert((claim.clone(), pod.key.clone()));
         }
         self.pods.insert(pod.key.clone(), pod);
     }
@@ -29,11 +30,7 @@ impl PendingPods {
     pub(super) fn remove(&mut self, key: &PodKey) {
         let Some(pod) = self.pods.remove(key) else { return };
         for claim in &pod.claims {
-            let Some(users) = self.by_claim.get_mut(claim) else { continue };
-            users.remove(key);
-            if users.is_empty() {
-                self.by_claim.remove(claim);
-            }
+            self.by_claim.remove(&(claim.clone(), key.clone()));
         }
     }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use arcstr::ArcStr;
 
-use super::by_class::VolumesByClass;
 use super::by_storage::{LostVolume, VolumesByStorage};
+use super::grouped::{Group, Grouped};
 use super::index::{FreeVolumes, is_free};
 use super::object_key::ObjectKey;
 use super::objects::Objects;
@@ -32,11 +32,12 @@ pub struct View {
     namespaces: BTreeMap<ArcStr, Arc<Namespace>>,
     storages: VolumesByStorage,
     reservations: Reservations,
-    by_class: VolumesByClass,
+    /// All volumes by class, none being one too: a question about a class costs the volumes of that class only.
+    by_class: Grouped<Option<ClassName>, BTreeSet<VolumeName>>,
     free: FreeVolumes,
     pods: PendingPods,
     /// Claims that name a volume and are not bound, by the volume.
-    naming: BTreeMap<VolumeName, BTreeSet<ClaimKey>>,
+    naming: Grouped<VolumeName, BTreeSet<ClaimKey>>,
     assumed: AssumedReservations,
     waiting: PendingClaims,
     dead: BTreeSet<Uid>,
@@ -139,9 +140,7 @@ impl View {
 
     /// A claim of this namespace that was observed.
     pub(super) fn neighbour(&self, namespace: &ArcStr) -> Option<&Arc<Claim>> {
-        let first = ClaimKey { namespace: namespace.clone(), name: ArcStr::new() };
-        let next = self.claims.names_from(Bound::Included(&first)).next()?;
-        self.claims.get(next).filter(|_| next.namespace == *namespace)
+        self.claims_in(namespace).next()
     }
 
     /// The text of this namespace, as a claim has it that was observed, or that a reservation names.
@@ -270,7 +269,8 @@ impl View {
 
     /// The observed volumes of this class, by name.
     pub fn volumes_of_class(&self, class: VolumeClass<'_>) -> impl Iterator<Item = &Arc<Volume>> {
-        self.by_class.of(class).filter_map(|name| self.volumes.get(name))
+        let names = self.by_class.get(&class.name().cloned()).into_iter().flatten();
+        names.filter_map(|name| self.volumes.get(name))
     }
 
     /// All observed claims, by namespace and name.
@@ -281,11 +281,11 @@ impl View {
     /// The observed claims of this namespace, by name.
     pub fn claims_in<'a>(
         &'a self,
-        namespace: &'a NamespaceName,
-    ) -> impl Iterator<Item = &'a Arc<Claim>> {
+        namespace: &NamespaceName,
+    ) -> impl Iterator<Item = &'a Arc<Claim>> + use<'a> {
         let first = ClaimKey { namespace: namespace.clone(), name: ArcStr::default() };
         let keys = self.claims.names_from(Bound::Included(&first));
-        let here = keys.take_while(move |key| key.namespace == *namespace);
+        let here = keys.take_while(move |key| key.namespace == first.namespace);
         here.filter_map(|key| self.claims.get(key))
     }
 
@@ -345,11 +345,13 @@ impl View {
             self.free.remove(old);
         }
         if old.map(Volume::class) != new.map(Volume::class) {
+            let entry =
+                |volume: &Volume| (volume.class().as_class().name().cloned(), volume.name.clone());
             if let Some(old) = old {
-                self.by_class.remove(old);
+                self.by_class.remove(&entry(old));
             }
             if let Some(new) = new {
-                self.by_class.insert(new);
+                self.by_class.insert(entry(new));
             }
         }
         if let Some(new) = new
@@ -386,16 +388,11 @@ impl View {
         if old == new {
             return;
         }
-        if let Some(name) = old
-            && let Some(naming) = self.naming.get_mut(name)
-        {
-            naming.remove(key);
-            if naming.is_empty() {
-                self.naming.remove(name);
-            }
+        if let Some(name) = old {
+            self.naming.remove(&(name.clone(), key.clone()));
         }
         if let Some(name) = new {
-            self.naming.entry(name.clone()).or_default().insert(key.clone());
+            self.naming.insert((name.clone(), key.clone()));
         }
     }
 

@@ -21,6 +21,18 @@ pub struct Decision<W> {
     pub why: W,
 }
 
+impl<W> Decision<W> {
+    /// Nothing to do.
+    pub(super) fn settled(why: W) -> Self {
+        Self { next: Next::Settled, why }
+    }
+
+    /// These reads first, or nothing to do if there are none.
+    pub(super) fn read(reads: Vec<Read>, why: W) -> Self {
+        Self { next: Next::reads(reads), why }
+    }
+}
+
 /// The next thing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {

@@ -138,21 +138,17 @@ impl LiveReads {
         for read in reads.iter() {
             let absent = listed.settles(read);
             match read {
-                Read::Claim(key) => {
-                    self.claims.insert(key.clone(), seen(view.claim(key), absent));
-                }
+                Read::Claim(key) => note(&mut self.claims, key, seen(view.claim(key), absent)),
                 Read::Volume(name) => {
-                    self.volumes.insert(name.clone(), seen(view.volume(name), absent));
+                    note(&mut self.volumes, name, seen(view.volume(name), absent));
                 }
-                Read::Class(name) => {
-                    self.classes.insert(name.clone(), seen(view.class(name), absent));
-                }
+                Read::Class(name) => note(&mut self.classes, name, seen(view.class(name), absent)),
                 Read::LivePods(key) if absent => {
                     let pods = view.pods_of(key).map(|pod| Pod::clone(pod)).collect();
-                    self.live_pods.insert(key.clone(), ReadResult::Found(Arc::new(pods)));
+                    note(&mut self.live_pods, key, ReadResult::Found(Arc::new(pods)));
                 }
                 Read::Namespace(name) => {
-                    self.namespaces.insert(name.clone(), seen(view.namespace_of(name), absent));
+                    note(&mut self.namespaces, name, seen(view.namespace_of(name), absent));
                 }
                 // Among classes that are not there may be a newer one.
                 Read::DefaultClass if absent => {
@@ -178,39 +174,31 @@ impl LiveReads {
 
     fn fail(&mut self, read: &Read) {
         match read {
-            Read::Claim(key) => {
-                self.claims.insert(key.clone(), ReadResult::Failed);
-            }
-            Read::Volume(name) => {
-                self.volumes.insert(name.clone(), ReadResult::Failed);
-            }
-            Read::Class(name) => {
-                self.classes.insert(name.clone(), ReadResult::Failed);
-            }
-            Read::PodsUsing(key) => {
-                self.pods.insert(key.clone(), ReadResult::Failed);
-            }
-            Read::LivePods(key) => {
-                self.live_pods.insert(key.clone(), ReadResult::Failed);
-            }
-            Read::Node(name) => {
-                self.nodes.insert(name.clone(), ReadResult::Failed);
-            }
-            Read::AnyNode(term) => {
-                self.any_nodes.insert(term.clone(), ReadResult::Failed);
-            }
-            Read::Namespace(name) => {
-                self.namespaces.insert(name.clone(), ReadResult::Failed);
-            }
+            Read::Claim(key) => note(&mut self.claims, key, ReadResult::Failed),
+            Read::Volume(name) => note(&mut self.volumes, name, ReadResult::Failed),
+            Read::Class(name) => note(&mut self.classes, name, ReadResult::Failed),
+            Read::PodsUsing(key) => note(&mut self.pods, key, ReadResult::Failed),
+            Read::LivePods(key) => note(&mut self.live_pods, key, ReadResult::Failed),
+            Read::Node(name) => note(&mut self.nodes, name, ReadResult::Failed),
+            Read::AnyNode(term) => note(&mut self.any_nodes, term, ReadResult::Failed),
+            Read::Namespace(name) => note(&mut self.namespaces, name, ReadResult::Failed),
             Read::Owner(namespace, owner) => {
-                self.owners.insert((namespace.clone(), owner.clone()), ReadResult::Failed);
+                note(&mut self.owners, &(namespace.clone(), owner.clone()), ReadResult::Failed);
             }
             Read::DefaultClass => self.default_class = Some(ReadResult::Failed),
             Read::Lease(namespace, name) => {
-                self.leases.insert((namespace.clone(), name.clone()), ReadResult::Failed);
+                note(&mut self.leases, &(namespace.clone(), name.clone()), ReadResult::Failed);
             }
         }
     }
+}
+
+fn note<K: Clone + Ord, T>(
+    results: &mut BTreeMap<K, ReadResult<T>>,
+    key: &K,
+    result: ReadResult<T>,
+) {
+    results.insert(key.clone(), result);
 }
 
 /// The answer about an object of which a view shows this; `is_whole` if it shows all of its kind.
@@ -361,6 +349,12 @@ impl<'a> Evidence<'a> {
             Recent::All => true,
         };
         is_listed || self.confirmation(&Read::Volume(name.clone())) == Confirmation::Settled
+    }
+
+    /// Those of `reads` that were not made for this question, or failed.
+    pub(super) fn unsettled(&self, reads: impl IntoIterator<Item = Read>) -> Vec<Read> {
+        let is_open = |read: &Read| self.confirmation(read) != Confirmation::Settled;
+        reads.into_iter().filter(is_open).collect()
     }
 
     /// Whether `read` was made for this question.

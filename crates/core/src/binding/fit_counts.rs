@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::fit::{FitCheck, fit};
-use super::mismatch::{Mismatch, OTHER_CLASS};
+use super::mismatch::OTHER_CLASS;
 use super::view::View;
 use crate::model::{Claim, Volume};
 
@@ -35,7 +35,7 @@ pub fn count_fits(view: &View, claim: &Claim, asker: FitCheck<'_>) -> FitCounts 
         seen += 1;
         match fit(volume, claim, view.home(claim), asker) {
             Ok(_) => tally.fitting += 1,
-            Err(mismatches) => tally.add(first_reason(mismatches.first()), 1),
+            Err(mismatches) => tally.add(mismatches.first().names(), 1),
         }
     }
     let others = view.volumes_count().saturating_sub(seen);
@@ -51,7 +51,7 @@ impl FitCounts {
         self.fitting + self.unfit.values().sum::<usize>()
     }
 
-    /// How many volumes fail for which first reason, by the label of [`Mismatch`].
+    /// How many volumes fail for which first reason, by the label of [`Mismatch`](super::Mismatch).
     pub fn by_label(&self) -> BTreeMap<&'static str, usize> {
         self.unfit.iter().map(|((label, _), count)| (*label, *count)).collect()
     }
@@ -71,10 +71,6 @@ impl fmt::Display for FitCounts {
         }
         Ok(())
     }
-}
-
-fn first_reason(mismatch: &Mismatch) -> (&'static str, &'static str) {
-    (mismatch.label(), mismatch.in_short())
 }
 
 #[cfg(test)]

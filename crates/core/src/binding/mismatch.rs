@@ -80,43 +80,31 @@ pub(super) const OTHER_CLASS: (&str, &str) = ("class", "other StorageClass");
 impl Mismatch {
     /// Stable name for metrics and JSON.
     pub fn label(&self) -> &'static str {
-        match self {
-            Self::ReservedForOther { .. } => "reserved_for_other",
-            Self::ClaimElsewhere => "claim_elsewhere",
-            Self::ForeignNamespace => "foreign_namespace",
-            Self::TooSmall { .. } => "too_small",
-            Self::VolumeMode { .. } => "volume_mode",
-            Self::AccessModes { .. } => "access_modes",
-            Self::Class { .. } => OTHER_CLASS.0,
-            Self::AttributesClass { .. } => "attributes_class",
-            Self::Terminating => "terminating",
-            Self::NotAvailable { .. } => "not_available",
-            Self::Selector { .. } => "selector",
-            Self::DataSource => "data_source",
-            Self::NodeAffinity => "node_affinity",
-            Self::WaitsForConsumer => "waits_for_consumer",
-        }
+        self.names().0
     }
-}
 
-impl Mismatch {
     /// What is said of many volumes that fail for it, after their number: `5 other StorageClass`.
     pub fn in_short(&self) -> &'static str {
+        self.names().1
+    }
+
+    /// Its label, and what is said in short.
+    pub(super) fn names(&self) -> (&'static str, &'static str) {
         match self {
-            Self::ReservedForOther { .. } => "reserved for another PVC",
-            Self::ClaimElsewhere => "not the PV of the PVC",
-            Self::ForeignNamespace => "for other namespaces",
-            Self::TooSmall { .. } => "too small",
-            Self::VolumeMode { .. } => "other volume mode",
-            Self::AccessModes { .. } => "without the access modes",
-            Self::Class { .. } => OTHER_CLASS.1,
-            Self::AttributesClass { .. } => "other VolumeAttributesClass",
-            Self::Terminating => "being deleted",
-            Self::NotAvailable { .. } => "not available",
-            Self::Selector { .. } => "other labels",
-            Self::DataSource => "without the data source's content",
-            Self::NodeAffinity => "not reachable from the node",
-            Self::WaitsForConsumer => "waiting for the first consumer",
+            Self::ReservedForOther { .. } => ("reserved_for_other", "reserved for another PVC"),
+            Self::ClaimElsewhere => ("claim_elsewhere", "not the PV of the PVC"),
+            Self::ForeignNamespace => ("foreign_namespace", "for other namespaces"),
+            Self::TooSmall { .. } => ("too_small", "too small"),
+            Self::VolumeMode { .. } => ("volume_mode", "other volume mode"),
+            Self::AccessModes { .. } => ("access_modes", "without the access modes"),
+            Self::Class { .. } => OTHER_CLASS,
+            Self::AttributesClass { .. } => ("attributes_class", "other VolumeAttributesClass"),
+            Self::Terminating => ("terminating", "being deleted"),
+            Self::NotAvailable { .. } => ("not_available", "not available"),
+            Self::Selector { .. } => ("selector", "other labels"),
+            Self::DataSource => ("data_source", "without the data source's content"),
+            Self::NodeAffinity => ("node_affinity", "not reachable from the node"),
+            Self::WaitsForConsumer => ("waits_for_consumer", "waiting for the first consumer"),
         }
     }
 }

@@ -214,7 +214,7 @@ fn claim_decision(
         if open.is_empty() {
             return (decision, open);
         }
-        (Decision { next: Next::Settled, why: ClaimOutcome::Unknown }, open)
+        (Decision::settled(ClaimOutcome::Unknown), open)
     }
 }
 
@@ -234,7 +234,7 @@ fn volume_decision(
         if open.is_empty() || is_offered {
             return (decision, open);
         }
-        (Decision { next: Next::Settled, why: VolumeOutcome::ClaimUnknown }, open)
+        (Decision::settled(VolumeOutcome::ClaimUnknown), open)
     }
 }
 

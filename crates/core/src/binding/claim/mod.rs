@@ -121,7 +121,7 @@ impl ClaimOutcome {
 /// A claim is called Lost only on a live read of its volume, or because it names none. A claim of a class that was not seen is bound only when a live read proved that there is none.
 pub fn decide_claim(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<ClaimOutcome> {
     let Some(claim) = evidence.claim(key).present() else {
-        return Decision { next: Next::Settled, why: ClaimOutcome::Unseen };
+        return Decision::settled(ClaimOutcome::Unseen);
     };
     let decision = decide(evidence, claim);
     match migration::mark_claim(claim) {
@@ -135,7 +135,7 @@ fn decide(evidence: &Evidence<'_>, claim: &Claim) -> Decision<ClaimOutcome> {
         (Stage::Completed, named) => completed(evidence, claim, named.as_ref()),
         // **Differs from Kubernetes**: there, a claim that is being deleted is still given a volume.
         (Stage::Unbound, _) if claim.deletion == Deletion::Terminating => {
-            Decision { next: Next::Settled, why: ClaimOutcome::Terminating }
+            Decision::settled(ClaimOutcome::Terminating)
         }
         (Stage::Unbound, Some(name)) => naming(evidence, claim, name),
         (Stage::Unbound, None) => searching(evidence, claim),
@@ -143,7 +143,7 @@ fn decide(evidence: &Evidence<'_>, claim: &Claim) -> Decision<ClaimOutcome> {
 }
 
 fn unknown(read: Read) -> Decision<ClaimOutcome> {
-    Decision { next: Next::reads(vec![read]), why: ClaimOutcome::Unknown }
+    Decision::read(vec![read], ClaimOutcome::Unknown)
 }
 
 /// A claim that names no volume.
@@ -199,9 +199,7 @@ fn without_volume(
         (ClassRequest::Unset | ClassRequest::Classless, _) => {
             pending(claim, ClaimOutcome::NoMatchingVolume)
         }
-        (ClassRequest::Named(name), None) => {
-            Decision { next: Next::Settled, why: ClaimOutcome::NoClass(name) }
-        }
+        (ClassRequest::Named(name), None) => Decision::settled(ClaimOutcome::NoClass(name)),
         (ClassRequest::Named(_), Some(class)) => of_class(evidence, claim, class),
     }
 }
@@ -212,9 +210,7 @@ fn of_class(evidence: &Evidence<'_>, claim: &Claim, class: &Class) -> Decision<C
         return pending(claim, waits(evidence, claim));
     }
     match &class.provisioner {
-        Provisioner::Static => {
-            Decision { next: Next::Settled, why: ClaimOutcome::NoMatchingVolume }
-        }
+        Provisioner::Static => Decision::settled(ClaimOutcome::NoMatchingVolume),
         Provisioner::Named(name) => asking(claim, name),
     }
 }
@@ -225,7 +221,7 @@ fn asking(claim: &Claim, provisioner: &str) -> Decision<ClaimOutcome> {
     let provisioner: Box<str> = migrated_to.unwrap_or(provisioner).into();
     if provisioner.starts_with(IN_TREE_PREFIX) {
         // A plug-in that Kubernetes does not have any more, and that no driver serves.
-        return Decision { next: Next::Settled, why: ClaimOutcome::NoMatchingVolume };
+        return Decision::settled(ClaimOutcome::NoMatchingVolume);
     }
     let is_asked = claim.annotations.get(STORAGE_PROVISIONER) == Some(&*provisioner);
     let why = ClaimOutcome::WaitsForProvisioner(provisioner.clone());
@@ -269,7 +265,7 @@ fn naming(evidence: &Evidence<'_>, claim: &Claim, name: &VolumeName) -> Decision
 fn taken(claim: &Claim, name: &VolumeName) -> Decision<ClaimOutcome> {
     let why = ClaimOutcome::Taken(name.clone());
     if claim.annotations.has(BOUND_BY_CONTROLLER) {
-        return Decision { next: Next::Settled, why };
+        return Decision::settled(why);
     }
     pending(claim, why)
 }

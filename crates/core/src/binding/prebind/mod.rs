@@ -7,8 +7,8 @@
 
 use super::bind::reserve;
 use super::choice::{Choice, choose};
-use super::decision::{ChosenBy, Decision, Next};
-use super::evidence::{Confirmation, Evidence, Lookup};
+use super::decision::{ChosenBy, Decision};
+use super::evidence::{Evidence, Lookup};
 use super::fit::FitCheck;
 use super::read::Read;
 use crate::model::annotations::SELECTED_NODE;
@@ -72,29 +72,27 @@ pub enum SkipReason {
 /// scheduler chose no node; its class delays binding and has no provisioner; the node can reach the volume.
 pub fn decide_prebind(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<PrebindOutcome> {
     let claim = evidence.claim(key).present().filter(|claim| claim.uid.is_some());
-    let Some(claim) = claim else { return settled(PrebindOutcome::Unseen) };
+    let Some(claim) = claim else { return Decision::settled(PrebindOutcome::Unseen) };
     let request = claim.class();
     let VolumeClass::Named(class) = request.wanted() else {
-        return settled(PrebindOutcome::Skipped(SkipReason::NoClass));
+        return Decision::settled(PrebindOutcome::Skipped(SkipReason::NoClass));
     };
     if let Some(why) = not_ours(evidence, claim, class) {
-        return settled(PrebindOutcome::Skipped(why));
+        return Decision::settled(PrebindOutcome::Skipped(why));
     }
     // Pods that wait are watched: without one that could be meant, nothing is read.
     if let Err(why) = common_node(evidence.view().pods_of(key).map(|pod| &**pod)) {
-        return settled(why);
+        return Decision::settled(why);
     }
     let wanted =
         [Read::Claim(key.clone()), Read::Class(class.clone()), Read::LivePods(key.clone())];
-    let open =
-        wanted.into_iter().filter(|read| evidence.confirmation(read) != Confirmation::Settled);
-    let open: Vec<Read> = open.collect();
+    let open = evidence.unsettled(wanted);
     if !open.is_empty() {
-        return unknown(open);
+        return Decision::read(open, PrebindOutcome::Unknown);
     }
     let pods = evidence.live_pods(key).present().into_iter().flatten();
     match common_node(pods.filter(|pod| pod.uses(key))) {
-        Err(why) => settled(why),
+        Err(why) => Decision::settled(why),
         Ok(node) => on_node(evidence, claim, node),
     }
 }
@@ -142,29 +140,25 @@ fn common_node<'a>(pods: impl Iterator<Item = &'a Pod>) -> Result<&'a str, Prebi
 
 fn on_node(evidence: &Evidence<'_>, claim: &Claim, name: &str) -> Decision<PrebindOutcome> {
     let node = match evidence.node(name) {
-        Lookup::Unknown => return unknown(vec![Read::Node(name.into())]),
-        Lookup::Absent => return settled(PrebindOutcome::NoNode(name.into())),
+        Lookup::Unknown => {
+            return Decision::read(vec![Read::Node(name.into())], PrebindOutcome::Unknown);
+        }
+        Lookup::Absent => return Decision::settled(PrebindOutcome::NoNode(name.into())),
         Lookup::Present(node) => node,
     };
     match choose(evidence.view(), claim, FitCheck::Scheduler(node)) {
-        Choice::NoMatch => settled(PrebindOutcome::NoMatchingVolume(name.into())),
+        Choice::NoMatch => Decision::settled(PrebindOutcome::NoMatchingVolume(name.into())),
         Choice::ReservedUnreachable(volume) => {
-            settled(PrebindOutcome::ReservedUnreachable(volume.name.clone()))
+            Decision::settled(PrebindOutcome::ReservedUnreachable(volume.name.clone()))
         }
-        Choice::Reserved(volume) => settled(PrebindOutcome::AlreadyReserved(volume.name.clone())),
+        Choice::Reserved(volume) => {
+            Decision::settled(PrebindOutcome::AlreadyReserved(volume.name.clone()))
+        }
         Choice::Free(volume) => {
             let next = reserve(evidence, &volume, claim, ChosenBy::Binder);
             Decision { next, why: PrebindOutcome::Reserves(volume.name.clone()) }
         }
     }
-}
-
-fn settled(why: PrebindOutcome) -> Decision<PrebindOutcome> {
-    Decision { next: Next::Settled, why }
-}
-
-fn unknown(reads: Vec<Read>) -> Decision<PrebindOutcome> {
-    Decision { next: Next::reads(reads), why: PrebindOutcome::Unknown }
 }
 
 #[cfg(test)]

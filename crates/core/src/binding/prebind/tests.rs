@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::binding::tests::{claim, volume};
-use crate::binding::{ListedCollections, LiveReads, Observed, ReadResult, View, Write};
+use crate::binding::{ListedCollections, LiveReads, Next, Observed, ReadResult, View, Write};
 use crate::model::annotations::{BIND_COMPLETED, BOUND_BY_CONTROLLER};
 use crate::model::{
     Class, ClassRequest, DefaultMark, Expansion, Labels, Node, NodeAffinity, NodeExpression,

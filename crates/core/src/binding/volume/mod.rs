@@ -7,7 +7,7 @@
 use super::bind::bind;
 use super::claimant::first_claimant;
 use super::decision::{Decision, Next, ObjectRef, Reclaim, Remaining, Write};
-use super::evidence::{Confirmation, Evidence, Lookup};
+use super::evidence::{Evidence, Lookup};
 use super::migration::{self, IN_TREE_PREFIX};
 use super::read::Read;
 use super::recycle::spared;
@@ -112,7 +112,7 @@ pub(super) fn no_deleter(volume: &Volume) -> String {
 /// still what it was and that no pod uses its claim's name, and no volume that is seen has files inside or around it.
 pub fn decide_volume(evidence: &Evidence<'_>, name: &VolumeName) -> Decision<VolumeOutcome> {
     let Some(volume) = evidence.volume(name).present() else {
-        return Decision { next: Next::Settled, why: VolumeOutcome::Unseen };
+        return Decision::settled(VolumeOutcome::Unseen);
     };
     let decision = decide(evidence, volume);
     match migration::mark_volume(volume) {
@@ -128,9 +128,7 @@ fn decide(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
         }
         // **Differs from Kubernetes**: there, such a volume is released, and with the policy Delete
         // destroyed, for a claim that cannot exist.
-        Reservation::Incomplete(_, Some(_)) => {
-            Decision { next: Next::Settled, why: VolumeOutcome::Unusable }
-        }
+        Reservation::Incomplete(_, Some(_)) => Decision::settled(VolumeOutcome::Unusable),
         Reservation::Held(key, uid) => held(evidence, volume, key, uid),
     }
 }
@@ -143,7 +141,7 @@ fn offered(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> 
             return Decision { next: bind(evidence, volume, claim), why };
         }
         Err(read) => {
-            return Decision { next: Next::reads(vec![read]), why: VolumeOutcome::ClaimUnknown };
+            return Decision::read(vec![read], VolumeOutcome::ClaimUnknown);
         }
     }
     let why = match volume.reservation {
@@ -160,10 +158,9 @@ fn held(
     uid: &Uid,
 ) -> Decision<VolumeOutcome> {
     match evidence.holder(key, uid) {
-        Lookup::Unknown => Decision {
-            next: Next::reads(vec![Read::Claim(key.clone())]),
-            why: VolumeOutcome::ClaimUnknown,
-        },
+        Lookup::Unknown => {
+            Decision::read(vec![Read::Claim(key.clone())], VolumeOutcome::ClaimUnknown)
+        }
         Lookup::Absent if was_never_bound(volume) => given_back(volume, key),
         Lookup::Absent => released(evidence, volume, key),
         Lookup::Present(claim) => match &claim.volume {
@@ -200,7 +197,7 @@ fn unnamed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<
     } else {
         VolumeOutcome::OtherMode(key)
     };
-    Decision { next: Next::Settled, why }
+    Decision::settled(why)
 }
 
 /// Decides about a volume that is being deleted and whose claim does not name it yet. No claim is bound to a terminating
@@ -209,9 +206,9 @@ fn unnamed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<
 /// **Differs from Kubernetes**: there, it stays until the claim has found another volume, or is gone.
 fn let_go(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
     // A former leader may have set the claim's volumeName.
-    let read = Read::Claim(key.clone());
-    if evidence.confirmation(&read) != Confirmation::Settled {
-        return Decision { next: Next::reads(vec![read]), why: VolumeOutcome::ClaimUnknown };
+    let open = evidence.unsettled([Read::Claim(key.clone())]);
+    if !open.is_empty() {
+        return Decision::read(open, VolumeOutcome::ClaimUnknown);
     }
     if is_surplus(volume) {
         return released(evidence, volume, key);
@@ -225,9 +222,9 @@ fn elsewhere(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decisi
         return given_back(volume, key);
     }
     // What the claim names may have changed since: storage is not given up on a lagging view.
-    let read = Read::Claim(key.clone());
-    if evidence.confirmation(&read) != Confirmation::Settled {
-        return Decision { next: Next::reads(vec![read]), why: VolumeOutcome::ClaimUnknown };
+    let open = evidence.unsettled([Read::Claim(key.clone())]);
+    if !open.is_empty() {
+        return Decision::read(open, VolumeOutcome::ClaimUnknown);
     }
     released(evidence, volume, key)
 }
@@ -279,10 +276,7 @@ fn reclaim(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> (Release
 /// **Differs from Kubernetes**: there, a claim is gone if it was not seen, and pods do not count once
 /// another claim of the name was seen, although they may have the old volume mounted and lose its files.
 fn recycle(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> (ReleasedFor, Next) {
-    let reads = [Read::Volume(volume.name.clone()), Read::LivePods(key.clone())];
-    let open =
-        reads.into_iter().filter(|read| evidence.confirmation(read) != Confirmation::Settled);
-    let open: Vec<Read> = open.collect();
+    let open = evidence.unsettled([Read::Volume(volume.name.clone()), Read::LivePods(key.clone())]);
     if !open.is_empty() {
         return (ReleasedFor::Recycler, Next::reads(open));
     }

@@ -8,8 +8,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::OfVolume(changed),
     page: Page {
         hazard: "spec.accessModes of a bound PV is changed.",
@@ -26,6 +24,7 @@ pub(super) static RULE: Rule = Rule {
         .given(FREE)
         .merges("pv/pv-a", r#"{"spec":{"accessModes":["ReadWriteMany"]}}"#)],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -8,9 +8,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
-    exemption: Exemptable::Yes,
-    reported_as: None,
-    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "spec.volumeAttributesClassName of a bound PV is changed by hand.",
         consequence: "The driver does not change the disk. The PV then states attributes that its disk does not \
@@ -46,6 +43,7 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", r#"{"spec":{"volumeAttributesClassName":"gold"}}"#),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -8,8 +8,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::OfVolume(shrunk),
     page: Page {
         hazard: "spec.capacity.storage of a bound PV is changed by hand.",
@@ -45,6 +43,7 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", r#"{"spec":{"capacity":{"storage":"10240Mi"}}}"#),
     ],
     check,
+    ..Rule::BASE
 };
 
 const CSI_PAIR: &str = "pair pv-a db/data 10Gi RWO csi=disk.example.com";

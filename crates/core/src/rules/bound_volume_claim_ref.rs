@@ -10,8 +10,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::OfClaim(forsaken),
     page: Page {
         hazard: "spec.claimRef of a bound PV is removed, loses its uid, or names another PVC.",
@@ -50,6 +48,7 @@ pub(super) static RULE: Rule = Rule {
         .merges("pv/pv-a", HAND_TO_QA),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

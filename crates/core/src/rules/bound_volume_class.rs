@@ -11,8 +11,6 @@ pub(super) static RULE: Rule = Rule {
         RequestType::guard(Resource::Volumes, Operation::UpdateStatus),
     ],
     terminating: Terminating::Judged,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::OfVolume(changed),
     page: Page {
         hazard: "The StorageClass of a bound PV is changed, by spec.storageClassName or by the legacy \
@@ -48,6 +46,7 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", LEGACY_SLOW),
     ],
     check,
+    ..Rule::BASE
 };
 
 const SLOW: &str = r#"{"spec":{"storageClassName":"slow"}}"#;

@@ -7,9 +7,6 @@ pub(super) static RULE: Rule = Rule {
     id: "bound-volume-delete",
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Delete)],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::OfVolume(deleted),
     page: Page {
         hazard: "A PV is deleted, alone or in a collection, while it is bound to a PVC.",
@@ -41,6 +38,7 @@ pub(super) static RULE: Rule = Rule {
             .deletes("pv/pv-a"),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -8,9 +8,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
-    exemption: Exemptable::Yes,
-    reported_as: None,
-    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "spec.mountOptions of a bound PV is changed.",
         consequence: "Running pods keep the old options. The next pod mounts with the new ones, and does not start \
@@ -28,6 +25,7 @@ pub(super) static RULE: Rule = Rule {
         Example::new("labelling a bound PV").given(PAIR).merges("pv/pv-a", LABEL),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -13,9 +13,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
-    exemption: Exemptable::Yes,
-    reported_as: None,
-    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "spec.nodeAffinity of a bound PV is set, or is changed so that it no longer admits the same \
             nodes.",
@@ -32,6 +29,7 @@ pub(super) static RULE: Rule = Rule {
         .given(FREE)
         .merges("pv/pv-a", NOWHERE)],
     check,
+    ..Rule::BASE
 };
 
 const NOWHERE: &str = r#"{"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["nowhere"]}]}]}}}}"#;
@@ -53,12 +51,11 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
          \"{key}\" may find no node that reaches the data; keep its nodes and add others",
         old.name
     );
-    let mut violation = Violation::new("spec.nodeAffinity", text).depending_on(dependency);
     // What would let it pass has to be proven: it stands where that cannot be read.
     let exceptions = nodes.into_iter().chain(open);
     let exceptions = exceptions.map(|read| Dependency { read, certainty: Certainty::Seen });
-    violation.depends_on.extend(exceptions);
-    vec![violation]
+    let violation = Violation::new("spec.nodeAffinity", text).depending_on(dependency);
+    vec![violation.depending_on_all(exceptions)]
 }
 
 /// Whether the new affinity admits every node that the old one admits, by the nodes that there are where one of its

@@ -10,10 +10,6 @@ pub(super) static RULE: Rule = Rule {
     id: "claim-delete-destroys-data",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Claims, Operation::Delete)],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
-    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "A PVC is deleted whose PV has the policy Delete or Recycle. Or a StatefulSet deletes such PVCs \
             by its persistentVolumeClaimRetentionPolicy (in `check`).",
@@ -60,6 +56,7 @@ pub(super) static RULE: Rule = Rule {
             .deletes("pvc/db/data"),
     ],
     check,
+    ..Rule::BASE
 };
 
 const FIELD: &str = "metadata.name";
@@ -109,7 +106,7 @@ fn destroyed(claim: &Claim, volume: &Volume, evidence: &Evidence<'_>) -> Option<
         volume.capacity, volume.name, volume.policy, claim.key.name
     );
     let violation = Violation::new(FIELD, text);
-    Some(dependency.into_iter().fold(violation, Violation::depending_on))
+    Some(violation.depending_on_all(dependency))
 }
 
 /// The pods that use the claim, for the text. The loss does not depend on them: if they cannot be read, the text

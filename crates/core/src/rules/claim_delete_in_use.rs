@@ -10,9 +10,6 @@ pub(super) static RULE: Rule = Rule {
     id: "claim-delete-in-use",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Claims, Operation::Delete)],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::OfClaim(going),
     page: Page {
         hazard: "A PVC is deleted while a pod uses it.",
@@ -47,6 +44,7 @@ pub(super) static RULE: Rule = Rule {
         .deletes("pvc/db/data"),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

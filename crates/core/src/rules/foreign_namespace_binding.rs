@@ -13,10 +13,8 @@ pub(super) static RULE: Rule = Rule {
         RequestType::tenancy(Resource::Volumes, Operation::Create),
         RequestType::tenancy(Resource::Volumes, Operation::Update),
     ],
-    terminating: Terminating::Passes,
     // The marks are the volume's own: who may write an exemption may add the namespace.
     exemption: Exemptable::No,
-    reported_as: None,
     scan: ScanCheck::OfVolume(standing),
     page: Page {
         hazard: "A PV with the annotation `bindery.dev/allowed-namespaces` or the label `bindery.dev/tenant` is \
@@ -89,14 +87,12 @@ pub(super) static RULE: Rule = Rule {
         .merges("pv/pv-a", CLEAR_CLAIM_REF),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let (old, new) = match change.volume() {
-        Some(Transition::Create(new)) => (None, new),
-        Some(Transition::Update { old, new }) => (Some(old), new),
-        Some(Transition::Delete(_)) | None => return Vec::new(),
-    };
+    let written = change.volume().and_then(Transition::written);
+    let Some((old, new)) = written else { return Vec::new() };
     let Some((key, dependencies)) = foreign(new, evidence) else { return Vec::new() };
     let is_reserved = old.is_none_or(|old| comes_to_reserve(&old.reservation, &new.reservation));
     let is_marked = old.is_some_and(|old| marks(old) != marks(new));
@@ -105,7 +101,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         (false, true) => Violation::new("metadata", kept(key)).as_warning(),
         (false, false) => return Vec::new(),
     };
-    vec![dependencies.into_iter().fold(violation, Violation::depending_on)]
+    vec![violation.depending_on_all(dependencies)]
 }
 
 /// The claim for which the volume is reserved, if its marks do not admit the claim's namespace, and on what that
@@ -155,5 +151,5 @@ fn kept(key: &ClaimKey) -> String {
 fn standing(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
     let (key, dependencies) = foreign(volume, evidence)?;
     let violation = Violation::new("spec.claimRef", kept(key));
-    Some(dependencies.into_iter().fold(violation, Violation::depending_on))
+    Some(violation.depending_on_all(dependencies))
 }

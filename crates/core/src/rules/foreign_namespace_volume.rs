@@ -12,8 +12,6 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
     ],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
     reported_as: Some("prebind-taken"),
     scan: ScanCheck::AsCreated,
     page: Page {
@@ -57,14 +55,12 @@ pub(super) static RULE: Rule = Rule {
             .creates("claim db/data 10Gi RWO class= volume=pv-a"),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let new = match change.claim() {
-        Some(Transition::Create(new)) => new,
-        Some(Transition::Update { old, new }) if old.volume.is_none() => new,
-        Some(Transition::Update { .. } | Transition::Delete(_)) | None => return Vec::new(),
-    };
+    let new = change.claim().and_then(|claim| claim.created_or(|old, _| old.volume.is_none()));
+    let Some(new) = new else { return Vec::new() };
     let Some(name) = new.volume.as_ref().filter(|_| !change.actor.is_binder()) else {
         return Vec::new();
     };
@@ -81,8 +77,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Lookup::Absent if unlisted == Unlisted::Allow => return Vec::new(),
         Lookup::Absent | Lookup::Unknown => Vec::new(),
     };
-    let mut violation = Violation::new("spec.volumeName", not_available(name, &new.key.name));
-    violation.depends_on.push(Dependency::on(Read::Volume(name.clone()), lookup));
-    violation.depends_on.extend(dependencies);
-    vec![violation]
+    let violation = Violation::new("spec.volumeName", not_available(name, &new.key.name));
+    let on_volume = Dependency::on(Read::Volume(name.clone()), lookup);
+    vec![violation.depending_on(on_volume).depending_on_all(dependencies)]
 }

@@ -17,9 +17,6 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Claims, Operation::UpdateStatus),
     ],
     terminating: Terminating::Judged,
-    exemption: Exemptable::Yes,
-    reported_as: None,
-    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "bind-completed or bound-by-controller is added to a PVC, or removed from it, by a user that is \
             not a binder.",
@@ -66,20 +63,17 @@ pub(super) static RULE: Rule = Rule {
             .creates("claim db/data 10Gi RWO class=none-such"),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
     if change.actor.is_binder() {
         return Vec::new();
     }
+    let Some((old, claim)) = change.claim().and_then(Transition::written) else { return Vec::new() };
     let nothing = Annotations::default();
-    let (name, old, new) = match change.claim() {
-        Some(Transition::Create(new)) => (&new.key.name, &nothing, &new.annotations),
-        Some(Transition::Update { old, new }) => {
-            (&new.key.name, &old.annotations, &new.annotations)
-        }
-        Some(Transition::Delete(_)) | None => return Vec::new(),
-    };
+    let old = old.map_or(&nothing, |old| &old.annotations);
+    let (name, new) = (&claim.key.name, &claim.annotations);
     let forged = [BIND_COMPLETED, BOUND_BY_CONTROLLER].into_iter().filter_map(|key| {
         let how = match (old.has(key), new.has(key)) {
             (false, true) => "set",

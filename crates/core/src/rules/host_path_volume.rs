@@ -7,9 +7,6 @@ pub(super) static RULE: Rule = Rule {
     id: "host-path-volume",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::AsCreated,
     page: Page {
         hazard: "A hostPath PV has no node affinity.",
@@ -24,6 +21,7 @@ pub(super) static RULE: Rule = Rule {
     allowed: &[Example::new("creating a hostPath PV for one node")
         .creates("volume pv-a 10Gi RWO hostPath=/srv/a node=n1")],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {

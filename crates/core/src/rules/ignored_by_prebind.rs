@@ -10,9 +10,6 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
     ],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A PVC names its PV and has a selector or a data source as well.",
@@ -46,14 +43,12 @@ pub(super) static RULE: Rule = Rule {
             .merges("pvc/db/data", LABEL),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
-    let new = match change.claim() {
-        Some(Transition::Create(new)) => new,
-        Some(Transition::Update { old, new }) if old.volume.is_none() => new,
-        Some(Transition::Update { .. } | Transition::Delete(_)) | None => return Vec::new(),
-    };
+    let new = change.claim().and_then(|claim| claim.created_or(|old, _| old.volume.is_none()));
+    let Some(new) = new else { return Vec::new() };
     if new.volume.is_none() || change.actor.is_binder() {
         return Vec::new();
     }

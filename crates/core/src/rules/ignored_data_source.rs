@@ -8,9 +8,6 @@ pub(super) static RULE: Rule = Rule {
     id: "ignored-data-source",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Claims, Operation::Create)],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A PVC requests a copy of a snapshot or of another PVC, and no driver creates its PV. Its \
@@ -50,6 +47,7 @@ pub(super) static RULE: Rule = Rule {
             .creates("claim db/data 10Gi RWO class=fast snapshot=monday"),
     ],
     check,
+    ..Rule::BASE
 };
 
 const FIELD: &str = "spec.dataSource";

@@ -8,9 +8,6 @@ pub(super) static RULE: Rule = Rule {
     id: "local-volume-immediate-class",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::AsCreated,
     page: Page {
         hazard: "A PV that only some nodes reach has a StorageClass that binds at once, or none.",
@@ -36,6 +33,7 @@ pub(super) static RULE: Rule = Rule {
             .creates("volume pv-a 10Gi RWO local=/mnt/a node=n1 for=db/data"),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

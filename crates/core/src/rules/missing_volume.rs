@@ -9,9 +9,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
     ],
-    terminating: Terminating::Passes,
     exemption: Exemptable::No,
-    reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A PVC names a PV that does not exist. Or it names one that the user may not read and that the \
@@ -58,14 +56,12 @@ pub(super) static RULE: Rule = Rule {
         .merges("pvc/db/data", NAME_PV_A),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let new = match change.claim() {
-        Some(Transition::Create(new)) => new,
-        Some(Transition::Update { old, new }) if old.volume.is_none() => new,
-        Some(Transition::Update { .. } | Transition::Delete(_)) | None => return Vec::new(),
-    };
+    let new = change.claim().and_then(|claim| claim.created_or(|old, _| old.volume.is_none()));
+    let Some(new) = new else { return Vec::new() };
     let Some(name) = &new.volume else { return Vec::new() };
     let lookup = evidence.volume(name);
     if lookup.present().is_some() {

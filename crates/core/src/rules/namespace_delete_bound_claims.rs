@@ -7,10 +7,6 @@ pub(super) static RULE: Rule = Rule {
     id: "namespace-delete-bound-claims",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Namespaces, Operation::Delete)],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
-    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "A namespace is deleted while PVCs in it are bound to PVs with the policy Delete or Recycle.",
         consequence: "Every PVC is deleted with its namespace, every such PV with its PVC, and the data with the PV. \
@@ -35,6 +31,7 @@ pub(super) static RULE: Rule = Rule {
             .deletes("ns/db"),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
@@ -59,7 +56,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         first.key.name, namespace.name
     );
     let violation = Violation::new("metadata.name", text);
-    vec![dependencies.into_iter().fold(violation, Violation::depending_on)]
+    vec![violation.depending_on_all(dependencies)]
 }
 
 /// The read of a claim's volume that was not seen: its policy is not known.

@@ -16,9 +16,6 @@ pub(super) static RULE: Rule = Rule {
     ],
     // Its PVCs live on until the namespace is empty, and no deletion waits for a label.
     terminating: Terminating::Judged,
-    exemption: Exemptable::Yes,
-    reported_as: None,
-    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "The label `bindery.dev/tenant` of a Namespace, or a label by which `overrides` select, is set, \
             changed or removed by an account that may not update PersistentVolumes. The API server's \
@@ -66,6 +63,7 @@ pub(super) static RULE: Rule = Rule {
             .creates("namespace red bindery.dev/tenant:red"),
     ],
     check,
+    ..Rule::BASE
 };
 
 const LABEL: &str = "/metadata/labels/bindery.dev~1tenant";

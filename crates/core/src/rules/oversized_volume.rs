@@ -7,9 +7,6 @@ pub(super) static RULE: Rule = Rule {
     id: "oversized-volume",
     mode: Mode::Warn,
     request_types: REQUEST_TYPES,
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A PVC names a PV, or has one reserved for it, that is many times as large as it requests: more \
@@ -42,6 +39,7 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", LABEL),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

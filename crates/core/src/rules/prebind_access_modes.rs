@@ -2,7 +2,7 @@
 
 use super::judging::examples::pairings;
 use super::judging::prebind::{
-    Prebind, REQUEST_TYPES, Side, unless_found, unless_mutual, violations,
+    Prebind, REQUEST_TYPES, Side, unless_found_or_mutual, violations,
 };
 use super::prelude::*;
 use crate::binding::Mismatch;
@@ -12,9 +12,6 @@ pub(super) static RULE: Rule = Rule {
     id: "prebind-access-modes",
     mode: Mode::Deny,
     request_types: REQUEST_TYPES,
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A PVC names a PV that lacks a requested access mode, or such a PV is reserved for the PVC.",
@@ -43,6 +40,7 @@ pub(super) static RULE: Rule = Rule {
         .creates("claim db/data 10Gi RWX volume=pv-a"),
     ),
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
@@ -50,9 +48,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         let Mismatch::AccessModes { requested, offered } = mismatch else { return None };
         Some(text(prebind, requested, offered))
     };
-    violations(change, evidence, describe, |prebind, violation| {
-        unless_found(prebind, unless_mutual(prebind, violation))
-    })
+    violations(change, evidence, describe, unless_found_or_mutual)
 }
 
 fn text(prebind: &Prebind<'_>, requested: &AccessModes, offered: &AccessModes) -> String {

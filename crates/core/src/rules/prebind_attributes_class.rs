@@ -2,7 +2,7 @@
 
 use super::judging::examples::pairings;
 use super::judging::prebind::{
-    Prebind, REQUEST_TYPES, class_text, unless_found, unless_mutual, violations,
+    Prebind, REQUEST_TYPES, class_text, unless_found_or_mutual, violations,
 };
 use super::prelude::*;
 use crate::binding::Mismatch;
@@ -11,9 +11,6 @@ pub(super) static RULE: Rule = Rule {
     id: "prebind-attributes-class",
     mode: Mode::Deny,
     request_types: REQUEST_TYPES,
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A PVC names a PV with another VolumeAttributesClass, or such a PV is reserved for the PVC.",
@@ -35,6 +32,7 @@ pub(super) static RULE: Rule = Rule {
         &[],
     ),
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
@@ -43,7 +41,5 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         let Mismatch::AttributesClass { requested, offered } = mismatch else { return None };
         Some(class_text(prebind, kind, requested.as_ref(), offered.as_ref()))
     };
-    violations(change, evidence, describe, |prebind, violation| {
-        unless_found(prebind, unless_mutual(prebind, violation))
-    })
+    violations(change, evidence, describe, unless_found_or_mutual)
 }

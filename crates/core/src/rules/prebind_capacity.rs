@@ -12,9 +12,6 @@ pub(super) static RULE: Rule = Rule {
     id: "prebind-capacity",
     mode: Mode::Deny,
     request_types: REQUEST_TYPES,
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A PVC names a PV that is smaller than its request, or such a PV is reserved for the PVC.",
@@ -52,6 +49,7 @@ pub(super) static RULE: Rule = Rule {
             .creates("claim db/data 10Gi RWO class=none-such"),
     ),
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

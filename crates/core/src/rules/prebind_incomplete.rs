@@ -10,9 +10,6 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
     ],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "spec.claimRef has no namespace or no name, or names another kind of object.",
@@ -40,17 +37,15 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", RESERVE),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
-    let Some(new) = change.volume().and_then(Transition::proposed) else { return Vec::new() };
-    let stored = change.volume().and_then(Transition::stored);
-    let same = |old: &Volume| {
-        old.reservation == new.reservation && old.reservation_kind == new.reservation_kind
+    let differs = |old: &Volume, new: &Volume| {
+        old.reservation != new.reservation || old.reservation_kind != new.reservation_kind
     };
-    if stored.is_some_and(same) {
-        return Vec::new();
-    }
+    let new = change.volume().and_then(|volume| volume.created_or(differs));
+    let Some(new) = new else { return Vec::new() };
     let name = &new.name;
     let text = match (&new.reservation, &new.reservation_kind) {
         (Reservation::Incomplete(key, _), _) => {

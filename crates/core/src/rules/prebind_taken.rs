@@ -11,9 +11,6 @@ pub(super) static RULE: Rule = Rule {
     id: "prebind-taken",
     mode: Mode::Deny,
     request_types: REQUEST_TYPES,
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A PVC names a PV that is reserved for another PVC, or a PV is reserved for a PVC that has \
@@ -65,28 +62,21 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-b", RESERVE),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if change.actor.is_binder() || change.actor == Actor::Scheduler {
         return Vec::new();
     }
-    let violation = match &change.subject {
-        ChangedObject::Claim(Transition::Create(new)) => claim(new, evidence),
-        ChangedObject::Claim(Transition::Update { old, new }) if old.volume != new.volume => {
-            claim(new, evidence)
-        }
-        ChangedObject::Volume(Transition::Create(new)) => volume(None, new, evidence),
-        ChangedObject::Volume(Transition::Update { old, new })
-            if old.reservation != new.reservation =>
-        {
-            volume(Some(old), new, evidence)
-        }
-        ChangedObject::Claim(Transition::Update { .. } | Transition::Delete(_))
-        | ChangedObject::Volume(Transition::Update { .. } | Transition::Delete(_))
-        | ChangedObject::Namespace(_) => None,
-    };
-    violation.into_iter().collect()
+    let named = change.claim().and_then(|claim| claim.created_or(|old, new| old.volume != new.volume));
+    let of_claim = named.and_then(|new| claim(new, evidence));
+    let written = change.volume().and_then(Transition::written);
+    let reserved = written.filter(|(old, new)| {
+        old.is_none_or(|old| old.reservation != new.reservation)
+    });
+    let of_volume = reserved.and_then(|(old, new)| volume(old, new, evidence));
+    of_claim.or(of_volume).into_iter().collect()
 }
 
 /// A claim that names a volume. The text never depends on who has it: a denial must not reveal anything about other

@@ -10,9 +10,6 @@ pub(super) static RULE: Rule = Rule {
     id: "prebind-volume-mode",
     mode: Mode::Deny,
     request_types: REQUEST_TYPES,
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A PVC for a file system names a raw block device, or the reverse; or such a PV is reserved for \
@@ -35,6 +32,7 @@ pub(super) static RULE: Rule = Rule {
         &[],
     ),
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

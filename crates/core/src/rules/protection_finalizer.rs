@@ -21,7 +21,6 @@ pub(super) static RULE: Rule = Rule {
     ],
     terminating: Terminating::Judged,
     exemption: Exemptable::No,
-    reported_as: None,
     scan: ScanCheck::OfVolume(unprotected),
     page: Page {
         hazard: "A finalizer that protects a bound PV, a PVC in use, or storage that is still to be deleted is \
@@ -68,20 +67,15 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", NO_FINALIZERS),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    match &change.subject {
-        ChangedObject::Volume(Transition::Update { old, new }) => {
-            volume(change, old, new, evidence)
-        }
-        ChangedObject::Claim(Transition::Update { old, new }) => {
-            claim(change.actor, old, new, evidence).into_iter().collect()
-        }
-        ChangedObject::Volume(Transition::Create(_) | Transition::Delete(_))
-        | ChangedObject::Claim(Transition::Create(_) | Transition::Delete(_))
-        | ChangedObject::Namespace(_) => Vec::new(),
+    if let Some((old, new)) = change.volume_update() {
+        return volume(change, old, new, evidence);
     }
+    let violation = change.claim_update().and_then(|(old, new)| claim(change.actor, old, new, evidence));
+    violation.into_iter().collect()
 }
 
 fn volume(change: &Change, old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Vec<Violation> {

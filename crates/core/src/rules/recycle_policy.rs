@@ -12,8 +12,6 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::Update),
     ],
     terminating: Terminating::Judged,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::OfVolume(recycled),
     page: Page {
         hazard: "A PV gets the reclaim policy Recycle.",
@@ -46,19 +44,14 @@ pub(super) static RULE: Rule = Rule {
             .creates("volume pv-a 10Gi RWO policy=Retain"),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let Some(transition) = change.volume() else { return Vec::new() };
-    let (before, new) = match transition {
-        Transition::Create(new) => (None, new),
-        Transition::Update { old, new } => (Some(&old.policy), new),
-        Transition::Delete(_) => return Vec::new(),
-    };
-    if new.policy != ReclaimPolicy::Recycle || before == Some(&new.policy) {
-        return Vec::new();
-    }
-    vec![violation(new, "would be", evidence)]
+    let differs = |old: &Volume, new: &Volume| old.policy != new.policy;
+    let new = change.volume().and_then(|volume| volume.created_or(differs));
+    let recycled = new.filter(|new| new.policy == ReclaimPolicy::Recycle);
+    recycled.map(|new| violation(new, "would be", evidence)).into_iter().collect()
 }
 
 /// A volume that will be emptied.
@@ -86,7 +79,5 @@ fn violation(volume: &Volume, verb: &str, evidence: &Evidence<'_>) -> Violation 
         volume.name
     );
     let violation = Violation::new("spec.persistentVolumeReclaimPolicy", text);
-    other
-        .into_iter()
-        .fold(violation, |violation, (_, dependency)| violation.depending_on(dependency))
+    violation.depending_on_all(other.map(|(_, dependency)| dependency))
 }

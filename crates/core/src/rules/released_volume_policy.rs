@@ -10,9 +10,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
-    exemption: Exemptable::Yes,
-    reported_as: None,
-    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "The reclaim policy of a PV is changed to Delete or Recycle after its PVC was deleted, or while \
             it is being deleted.",
@@ -47,6 +44,7 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", POLICY_DELETE),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -7,10 +7,6 @@ pub(super) static RULE: Rule = Rule {
     id: "released-volume-reuse",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
-    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "The whole claimRef of a released PV is removed.",
         consequence: "The PV is Available again with all its files. The next PVC that binds it, in any namespace, \
@@ -32,6 +28,7 @@ pub(super) static RULE: Rule = Rule {
         ),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

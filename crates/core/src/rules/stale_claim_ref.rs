@@ -10,10 +10,6 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
     ],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
-    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "A PV is created or changed so that spec.claimRef.uid belongs to no PVC: an exported manifest \
             is applied again.",
@@ -70,22 +66,18 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", LABEL),
     ],
     check,
+    ..Rule::BASE
 };
 
 const DEAD_UID: &str = r#"{"spec":{"claimRef":{"namespace":"db","name":"data","uid":"dead0000-0000-4000-8000-000000000000"}}}"#;
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let new = match change.volume() {
-        Some(Transition::Create(new)) => new,
-        // A bound volume is for `bound-volume-claim-ref` to speak of.
-        Some(Transition::Update { old, new })
-            if old.phase != VolumePhase::Bound
-                && old.reservation.uid() != new.reservation.uid() =>
-        {
-            new
-        }
-        Some(Transition::Update { .. } | Transition::Delete(_)) | None => return Vec::new(),
+    // A bound volume is for `bound-volume-claim-ref` to speak of.
+    let names_other = |old: &Volume, new: &Volume| {
+        old.phase != VolumePhase::Bound && old.reservation.uid() != new.reservation.uid()
     };
+    let new = change.volume().and_then(|volume| volume.created_or(names_other));
+    let Some(new) = new else { return Vec::new() };
     let Reservation::Held(key, uid) = &new.reservation else { return Vec::new() };
     let lookup = evidence.holder(key, uid);
     if lookup.present().is_some() {

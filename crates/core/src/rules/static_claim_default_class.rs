@@ -7,10 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "static-claim-default-class",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Claims, Operation::Create)],
-    terminating: Terminating::Passes,
     exemption: Exemptable::No,
-    reported_as: None,
-    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "A PVC does not set a StorageClass, and the cluster has no default StorageClass.",
         consequence: "The PVC is Pending until a PV without a StorageClass fits. When a StorageClass is marked as \
@@ -32,6 +29,7 @@ pub(super) static RULE: Rule = Rule {
             .creates("claim db/data 10Gi RWO class=fast"),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

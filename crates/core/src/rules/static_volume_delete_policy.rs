@@ -11,9 +11,6 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
     ],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::AsCreated,
     page: Page {
         hazard: "A PV that no provisioner created gets the policy Delete.",
@@ -42,19 +39,16 @@ pub(super) static RULE: Rule = Rule {
         ),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
-    let new = match change.volume() {
-        Some(Transition::Create(new)) => new,
-        // `bound-volume-reclaim-policy` and `released-volume-policy` report a volume with a holder.
-        Some(Transition::Update { old, new })
-            if old.policy != new.policy && new.reservation.uid().is_none() =>
-        {
-            new
-        }
-        Some(Transition::Update { .. } | Transition::Delete(_)) | None => return Vec::new(),
+    // `bound-volume-reclaim-policy` and `released-volume-policy` report a volume with a holder.
+    let differs = |old: &Volume, new: &Volume| {
+        old.policy != new.policy && new.reservation.uid().is_none()
     };
+    let new = change.volume().and_then(|volume| volume.created_or(differs));
+    let Some(new) = new else { return Vec::new() };
     if new.policy != ReclaimPolicy::Delete || new.annotations.has(PROVISIONED_BY) {
         return Vec::new();
     }

@@ -12,8 +12,6 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Claims, Operation::UpdateStatus),
     ],
     terminating: Terminating::Judged,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::OfVolume(contradicted),
     page: Page {
         hazard: "status.phase of a PV or a PVC is written by a user that is not a binder.",
@@ -45,20 +43,16 @@ pub(super) static RULE: Rule = Rule {
         ),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if change.actor.is_binder() {
         return Vec::new();
     }
-    let violation = match &change.subject {
-        ChangedObject::Volume(Transition::Update { old, new }) => volume(old, new, evidence),
-        ChangedObject::Claim(Transition::Update { old, new }) => claim(old, new, evidence),
-        ChangedObject::Volume(Transition::Create(_) | Transition::Delete(_))
-        | ChangedObject::Claim(Transition::Create(_) | Transition::Delete(_))
-        | ChangedObject::Namespace(_) => None,
-    };
-    violation.into_iter().collect()
+    let of_volume = change.volume_update().and_then(|(old, new)| volume(old, new, evidence));
+    let of_claim = change.claim_update().and_then(|(old, new)| claim(old, new, evidence));
+    of_volume.or(of_claim).into_iter().collect()
 }
 
 fn volume(old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {

@@ -9,9 +9,6 @@ pub(super) static RULE: Rule = Rule {
     id: "unknown-class",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Claims, Operation::Create)],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A PVC requests a StorageClass that does not exist and that no PV has.",
@@ -35,6 +32,7 @@ pub(super) static RULE: Rule = Rule {
             .creates("claim db/data 10Gi RWO class=manual"),
     ],
     check,
+    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -10,9 +10,6 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
     ],
-    terminating: Terminating::Passes,
-    exemption: Exemptable::Yes,
-    reported_as: None,
     scan: ScanCheck::AsCreated,
     page: Page {
         hazard: "The node affinity of a PV admits no existing node.",
@@ -33,6 +30,7 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", LABEL),
     ],
     check,
+    ..Rule::BASE
 };
 
 /// So many terms are asked about: each costs a live read, and a usual affinity has one for each zone.
@@ -49,11 +47,9 @@ fn unread(new: &Volume) -> Violation {
 }
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let new = match change.volume() {
-        Some(Transition::Create(new)) => new,
-        Some(Transition::Update { old, new }) if old.node_affinity != new.node_affinity => new,
-        Some(Transition::Update { .. } | Transition::Delete(_)) | None => return Vec::new(),
-    };
+    let differs = |old: &Volume, new: &Volume| old.node_affinity != new.node_affinity;
+    let new = change.volume().and_then(|volume| volume.created_or(differs));
+    let Some(new) = new else { return Vec::new() };
     let terms = match &new.node_affinity {
         NodeAffinity::Unrestricted => return Vec::new(),
         NodeAffinity::Required(terms) if terms.len() <= TERMS_COUNT_MAX => terms,
@@ -70,7 +66,5 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     );
     let dependencies =
         terms.iter().map(|term| Dependency::on(Read::AnyNode(term.clone()), lookup(term)));
-    let mut violation = Violation::new("spec.nodeAffinity", text);
-    violation.depends_on.extend(dependencies);
-    vec![violation]
+    vec![Violation::new("spec.nodeAffinity", text).depending_on_all(dependencies)]
 }

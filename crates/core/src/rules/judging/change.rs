@@ -141,6 +141,17 @@ impl<T> Transition<T> {
             Self::Delete(_) => None,
         }
     }
+
+    /// The object as it is stored, if it is, and as it would be; nothing if it goes.
+    pub fn written(&self) -> Option<(Option<&T>, &T)> {
+        Some((self.stored(), self.proposed()?))
+    }
+
+    /// The object as it would be, if it comes to be or if it changes, from old to new, as `changes` says.
+    pub fn created_or(&self, changes: impl FnOnce(&T, &T) -> bool) -> Option<&T> {
+        let (old, new) = self.written()?;
+        old.is_none_or(|old| changes(old, new)).then_some(new)
+    }
 }
 
 impl Change {

@@ -116,8 +116,8 @@ pub fn warnings(
     change: &Change,
     (now, longest): (Timestamp, SignedDuration),
 ) -> Vec<String> {
-    let Some(volume) = change.volume().and_then(Transition::proposed) else { return Vec::new() };
-    let stored = change.volume().and_then(Transition::stored);
+    let changed = change.volume().and_then(Transition::written);
+    let Some((stored, volume)) = changed else { return Vec::new() };
     let written = volume.annotations.with_prefix(ALLOW_PREFIX).filter(|(key, value)| {
         stored.is_none_or(|stored| stored.annotations.get(key) != Some(value))
     });

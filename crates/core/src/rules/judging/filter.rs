@@ -363,14 +363,11 @@ fn not_control_plane() -> Condition {
 
 /// Writes as a list of texts: `UPDATE persistentvolumes/status`.
 fn spelled_all(writes: &[(Resource, Operation)]) -> String {
-    let spelled: Vec<String> =
-        writes.iter().map(|write| format!("'{}'", spelled(*write))).collect();
-    format!("[{}]", spelled.join(", "))
-}
-
-fn spelled((resource, operation): (Resource, Operation)) -> String {
-    let (resource, operation) = spelling(resource, operation);
-    format!("{operation} {resource}")
+    let spelled = writes.iter().map(|(resource, operation)| {
+        let (resource, operation) = spelling(*resource, *operation);
+        format!("'{operation} {resource}'")
+    });
+    format!("[{}]", spelled.collect::<Vec<String>>().join(", "))
 }
 
 /// [`is_dangerous`] of an update or deletion of a volume or a claim.
@@ -405,11 +402,7 @@ fn quoted(names: &[&str]) -> String {
 }
 
 fn is_create(change: &Change) -> bool {
-    match &change.subject {
-        ChangedObject::Volume(transition) => transition.stored().is_none(),
-        ChangedObject::Claim(transition) => transition.stored().is_none(),
-        ChangedObject::Namespace(transition) => transition.stored().is_none(),
-    }
+    address(change).1 == Operation::Create
 }
 
 /// Whether a controller of the control plane, or a kubelet, makes a write that is its own to make.

@@ -4,7 +4,7 @@
 //! mismatches that `fit` gives. Each mismatch has a rule of its own.
 
 use super::actor::Actor;
-use super::change::{Change, ChangedObject, Transition};
+use super::change::{Change, Transition};
 use super::rule::{Operation, RequestType, Resource};
 use super::violation::{Dependency, Violation};
 use crate::binding::{Evidence, FitCheck, Lookup, Mismatch, Pairing, Read, fit, pairing};
@@ -133,6 +133,11 @@ pub fn unless_mutual(prebind: &Prebind<'_>, violation: Violation) -> Violation {
     if prebind.is_mutual() { violation.as_warning() } else { violation }
 }
 
+/// A warning in both cases.
+pub fn unless_found_or_mutual(prebind: &Prebind<'_>, violation: Violation) -> Violation {
+    unless_found(prebind, unless_mutual(prebind, violation))
+}
+
 /// What is wrong with a pair whose classes of this `kind` differ; `reserved` says what
 /// happens to a volume that is reserved for such a claim.
 pub fn class_text(
@@ -182,21 +187,12 @@ pub fn prebinds<'a>(
     if change.actor.is_binder() || change.actor == Actor::Scheduler {
         return Ok(Vec::new());
     }
-    match &change.subject {
-        ChangedObject::Volume(Transition::Create(new)) => from_volume(None, new, evidence),
-        ChangedObject::Volume(Transition::Update { old, new }) => {
-            from_volume(Some(old), new, evidence)
-        }
-        ChangedObject::Claim(Transition::Create(new)) => from_claim(new, evidence),
-        ChangedObject::Claim(Transition::Update { old, new })
-            if old.volume.is_none() && new.volume.is_some() =>
-        {
-            from_claim(new, evidence)
-        }
-        ChangedObject::Volume(Transition::Delete(_))
-        | ChangedObject::Claim(Transition::Update { .. } | Transition::Delete(_))
-        | ChangedObject::Namespace(_) => Ok(Vec::new()),
+    if let Some((old, new)) = change.volume().and_then(Transition::written) {
+        return from_volume(old, new, evidence);
     }
+    let names = |old: &Claim, new: &Claim| old.volume.is_none() && new.volume.is_some();
+    let named = change.claim().and_then(|claim| claim.created_or(names));
+    named.map_or(Ok(Vec::new()), |new| from_claim(new, evidence))
 }
 
 fn from_volume<'a>(

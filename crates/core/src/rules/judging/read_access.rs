@@ -5,7 +5,7 @@
 //! admits the namespace, because the volume is reserved for this very PVC, or because it is free, without a mark, and
 //! fits. Everything else is one violation with one text and one set of live reads, whatever is the case.
 
-use super::change::{Change, ChangedObject, Part, Transition};
+use super::change::{Change, Part};
 use super::parameters::Unlisted;
 use super::prebind::not_available;
 use super::question::Question;
@@ -49,15 +49,8 @@ pub(super) fn expression() -> String {
 
 /// The PVC that `change` makes name a volume, and the volume's name.
 fn named(change: &Change) -> Option<(&Claim, &VolumeName)> {
-    let (old, new) = match &change.subject {
-        ChangedObject::Claim(Transition::Create(new)) => (None, new),
-        ChangedObject::Claim(Transition::Update { old, new }) => (old.volume.as_ref(), new),
-        ChangedObject::Claim(Transition::Delete(_))
-        | ChangedObject::Volume(_)
-        | ChangedObject::Namespace(_) => {
-            return None;
-        }
-    };
+    let (old, new) = change.claim()?.written()?;
+    let old = old.and_then(|old| old.volume.as_ref());
     let name = new.volume.as_ref().filter(|name| old != Some(name) && change.part == Part::Main)?;
     Some((new, name))
 }

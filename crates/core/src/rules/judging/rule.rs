@@ -43,6 +43,22 @@ impl fmt::Debug for Rule {
 }
 
 impl Rule {
+    /// What most rules have in common: an exemption exempts, nothing is denied of an object that is being deleted, the
+    /// rule reports under its own id, and `scan` does not find the hazard. Each rule gives the other fields itself.
+    pub const BASE: Self = Self {
+        id: "",
+        mode: Mode::Off,
+        request_types: &[],
+        terminating: Terminating::Passes,
+        exemption: Exemptable::Yes,
+        reported_as: None,
+        scan: ScanCheck::Unseen,
+        page: Page { hazard: "", consequence: "", instead: "" },
+        denied: &[],
+        allowed: &[],
+        check: |_, _| Vec::new(),
+    };
+
     /// The id in its messages.
     pub fn reported_id(&self) -> &'static str {
         self.reported_as.unwrap_or(self.id)

@@ -106,6 +106,12 @@ impl Violation {
         self
     }
 
+    /// The same, with these dependencies more.
+    pub fn depending_on_all(mut self, dependencies: impl IntoIterator<Item = Dependency>) -> Self {
+        self.depends_on.extend(dependencies);
+        self
+    }
+
     /// The same, as a warning at most.
     pub fn as_warning(mut self) -> Self {
         self.weight = Weight::Warning;

@@ -60,15 +60,9 @@ pub(super) static MUTATION: Mutation = Mutation {
 };
 
 fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
-    let claim = match change.claim()? {
-        Transition::Create(claim) => claim,
-        Transition::Update { old, new }
-            if old.class_field == ClassRequest::Unset && new.class_field != ClassRequest::Unset =>
-        {
-            new
-        }
-        Transition::Update { .. } | Transition::Delete(_) => return None,
-    };
+    let claim = change.claim()?.created_or(|old, new| {
+        old.class_field == ClassRequest::Unset && new.class_field != ClassRequest::Unset
+    })?;
     let ClassRequest::Named(name) = claim.class() else { return None };
     let lookup = evidence.class(&name);
     let mut notes = vec![(BINDING_MODE_NOTE, "WaitForFirstConsumer")];

@@ -6,7 +6,6 @@ use crate::model::annotations::{
     BIND_COMPLETED, CLAIM_PROTECTION, VOLUME_PREFIX, VOLUME_PROTECTION,
 };
 use crate::model::{Claim, ClaimPhase, Deletion, Reservation, Volume, VolumePhase};
-use crate::rules::judging::change::ChangedObject;
 use crate::rules::judging::rule::Endpoint;
 
 pub(super) static MUTATION: Mutation = Mutation {
@@ -90,13 +89,10 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     if change.actor.is_binder() {
         return None;
     }
-    match &change.subject {
-        ChangedObject::Volume(Transition::Update { old, new }) => of_volume(old, new, evidence),
-        ChangedObject::Claim(Transition::Update { old, new }) => of_claim(old, new),
-        ChangedObject::Volume(Transition::Create(_) | Transition::Delete(_))
-        | ChangedObject::Claim(Transition::Create(_) | Transition::Delete(_))
-        | ChangedObject::Namespace(_) => None,
+    if let Some((old, new)) = change.volume_update() {
+        return of_volume(old, new, evidence);
     }
+    change.claim_update().and_then(|(old, new)| of_claim(old, new))
 }
 
 /// The binder's annotations of a bound claim, if all are dropped together, as by `kubectl replace`.

@@ -4,7 +4,7 @@ use serde::de::{Error as _, IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::bounded::{
-    ByteMeter, LabelUse, ReadModes, Section, Text, filled, or_empty, parse_metered, text_of, wire,
+    ByteMeter, LabelUse, OptionalText, ReadModes, Section, Text, parse_metered, wire,
 };
 use super::metadata::Metadata;
 use super::object::{ObjectWire, StatusWire};
@@ -81,8 +81,8 @@ fn assemble(
     let owners = metadata.owners();
     Claim {
         key: ClaimKey::new(
-            filled(metadata.namespace.as_ref()).unwrap_or(namespace),
-            or_empty(metadata.name.as_ref()),
+            metadata.namespace.filled().unwrap_or(namespace),
+            metadata.name.or_empty(),
         ),
         uid: metadata.uid(),
         version: metadata.version(),
@@ -91,20 +91,22 @@ fn assemble(
         owners: owners.map(|owner| owner.uid).collect(),
         access_modes: spec.access_modes.0,
         request: CapacityWire::storage(spec.resources.and_then(|resources| resources.requests)),
-        mode: VolumeMode::from_text(text_of(spec.volume_mode.as_ref())),
-        class_field: ClassRequest::from_text(text_of(spec.storage_class_name.as_ref())),
-        attributes_class: filled(spec.volume_attributes_class_name.as_ref()).map(ClassName::new),
+        mode: VolumeMode::from_text(spec.volume_mode.text()),
+        class_field: ClassRequest::from_text(spec.storage_class_name.text()),
+        attributes_class: spec.volume_attributes_class_name.filled().map(ClassName::new),
         selector: None,
         content: match (spec.data_source, spec.data_source_ref) {
             (None, None) => Content::Empty,
             _ => Content::Copied,
         },
-        volume: filled(spec.volume_name.as_ref()).map(VolumeName::new),
-        phase: ClaimPhase::from_text(filled(status.phase.as_ref())),
+        volume: spec.volume_name.filled().map(VolumeName::new),
+        phase: ClaimPhase::from_text(status.phase.filled()),
         reported: Reported {
             access_modes: status.access_modes.0,
             capacity: status.capacity.and_then(|amounts| amounts.storage).map(|storage| storage.0),
-            attributes_class: filled(status.current_volume_attributes_class_name.as_ref())
+            attributes_class: status
+                .current_volume_attributes_class_name
+                .filled()
                 .map(ClassName::new),
         },
         allocated: status
@@ -112,8 +114,7 @@ fn assemble(
             .and_then(|amounts| amounts.storage)
             .map(|storage| storage.0),
         modifying_to: status.modify_volume_status.as_ref().and_then(|modifying| {
-            let target = modifying.target_volume_attributes_class_name.as_ref();
-            filled(target).map(ClassName::new)
+            modifying.target_volume_attributes_class_name.filled().map(ClassName::new)
         }),
         annotations: metadata.annotations.0,
         finalizers: metadata.finalizers.0,

@@ -1,6 +1,6 @@
 //! StorageClass: wire form to model.
 
-use super::bounded::{LabelUse, Text, or_empty, parse, wire};
+use super::bounded::{LabelUse, OptionalText, Text, parse, wire};
 use super::metadata::Metadata;
 use crate::model::annotations::{BETA_DEFAULT_CLASS, DEFAULT_CLASS};
 use crate::model::{BindingMode, Class, ClassName, DefaultMark, Expansion, Provisioner};
@@ -17,8 +17,8 @@ wire! {
 /// Reads a class from its JSON text.
 pub fn class(text: &str) -> Result<Class, serde_json::Error> {
     let wire: ClassWire<'_> = parse(text, LabelUse::Skip)?.value;
-    let provisioner = Provisioner::from_text(or_empty(wire.provisioner.as_ref()));
-    let binding_mode = match or_empty(wire.volume_binding_mode.as_ref()) {
+    let provisioner = Provisioner::from_text(wire.provisioner.or_empty());
+    let binding_mode = match wire.volume_binding_mode.or_empty() {
         "WaitForFirstConsumer" => BindingMode::WaitForFirstConsumer,
         _ => BindingMode::Immediate,
     };
@@ -31,10 +31,10 @@ pub fn class(text: &str) -> Result<Class, serde_json::Error> {
         .iter()
         .any(|key| metadata.annotations.0.get(key) == Some("true"));
     let default = if is_default {
-        DefaultMark::Marked { created: or_empty(metadata.creation_timestamp.as_ref()).into() }
+        DefaultMark::Marked { created: metadata.creation_timestamp.or_empty().into() }
     } else {
         DefaultMark::Unmarked
     };
-    let name = ClassName::new(or_empty(metadata.name.as_ref()));
+    let name = ClassName::new(metadata.name.or_empty());
     Ok(Class { name, provisioner, binding_mode, expansion, default })
 }

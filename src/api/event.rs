@@ -3,7 +3,7 @@
 //! Both forms are parsed: `source` with `lastTimestamp`, and `reportingComponent` with `eventTime`. No decision depends
 //! on an event.
 
-use super::bounded::{LabelUse, Text, filled, or_empty, parse, wire};
+use super::bounded::{LabelUse, OptionalText, Text, parse, wire};
 use super::list::items;
 use super::metadata::Metadata;
 
@@ -64,26 +64,23 @@ wire! {
 pub fn event(text: &str) -> Result<Event, serde_json::Error> {
     let wire: EventWire<'_> = parse(text, LabelUse::Skip)?.value;
     let about = wire.involved_object;
-    let source = wire.source.as_ref().and_then(|source| filled(source.component.as_ref()));
-    let series = wire.series.as_ref().and_then(|series| filled(series.last_observed_time.as_ref()));
+    let source = wire.source.as_ref().and_then(|source| source.component.filled());
+    let series = wire.series.as_ref().and_then(|series| series.last_observed_time.filled());
     let times = [
         series,
-        filled(wire.last_timestamp.as_ref()),
-        filled(wire.event_time.as_ref()),
-        filled(wire.metadata.creation_timestamp.as_ref()),
+        wire.last_timestamp.filled(),
+        wire.event_time.filled(),
+        wire.metadata.creation_timestamp.filled(),
     ];
     Ok(Event {
-        kind: or_empty(about.kind.as_ref()).to_owned(),
-        namespace: or_empty(about.namespace.as_ref()).to_owned(),
-        name: or_empty(about.name.as_ref()).to_owned(),
-        uid: or_empty(about.uid.as_ref()).to_owned(),
-        component: source
-            .or(filled(wire.reporting_component.as_ref()))
-            .unwrap_or_default()
-            .to_owned(),
-        reporter: or_empty(wire.reporting_component.as_ref()).to_owned(),
-        reason: or_empty(wire.reason.as_ref()).to_owned(),
-        message: or_empty(wire.message.as_ref()).to_owned(),
+        kind: about.kind.or_empty().to_owned(),
+        namespace: about.namespace.or_empty().to_owned(),
+        name: about.name.or_empty().to_owned(),
+        uid: about.uid.or_empty().to_owned(),
+        component: source.or(wire.reporting_component.filled()).unwrap_or_default().to_owned(),
+        reporter: wire.reporting_component.or_empty().to_owned(),
+        reason: wire.reason.or_empty().to_owned(),
+        message: wire.message.or_empty().to_owned(),
         time: times.into_iter().flatten().next().unwrap_or_default().to_owned(),
     })
 }

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess};
 
 use super::bounded::{
-    Parse, ParseBudget, ReadAnnotations, ReadFinalizers, ReadLabels, Seed, Text, WireCollection,
-    filled, or_empty, parse_collection, wire,
+    OptionalText, Parse, ParseBudget, ReadAnnotations, ReadFinalizers, ReadLabels, Seed, Text,
+    WireCollection, parse_collection, wire,
 };
 use super::digest::Digest;
 use crate::model::{CreationTimestamp, Deletion, Owner, ResourceVersion, Uid};
@@ -85,7 +85,7 @@ impl<'de: 'a, 'a> WireCollection<'de> for OwnersWire<'a> {
     ) -> Result<Self, A::Error> {
         let (mut owners, mut digest) = (Self::default(), Digest::default());
         while let Some(owner) = items.next_element_seed(Seed::<OwnerWire<'_>>::new(budget))? {
-            digest.add(or_empty(owner.uid.as_ref()));
+            digest.add(owner.uid.or_empty());
             owners.count += 1;
             if owners.kept.len() < OWNERS_COUNT_MAX {
                 owners.kept.push(owner);
@@ -116,29 +116,29 @@ impl Metadata<'_> {
 
     /// The uid, where one was given.
     pub fn uid(&self) -> Option<Uid> {
-        filled(self.uid.as_ref()).map(Uid::new)
+        self.uid.filled().map(Uid::new)
     }
 
     /// Its owners that were kept and have a uid.
     pub fn owners(&self) -> impl Iterator<Item = Owner> {
         self.owner_references.kept.iter().filter_map(|owner| {
             Some(Owner {
-                api_version: or_empty(owner.api_version.as_ref()).into(),
-                kind: or_empty(owner.kind.as_ref()).into(),
-                name: or_empty(owner.name.as_ref()).into(),
-                uid: Uid::new(filled(owner.uid.as_ref())?),
+                api_version: owner.api_version.or_empty().into(),
+                kind: owner.kind.or_empty().into(),
+                name: owner.name.or_empty().into(),
+                uid: Uid::new(owner.uid.filled()?),
             })
         })
     }
 
     /// When it was created, if that is a valid time.
     pub fn created(&self) -> Option<CreationTimestamp> {
-        let time: Timestamp = filled(self.creation_timestamp.as_ref())?.parse().ok()?;
+        let time: Timestamp = self.creation_timestamp.filled()?.parse().ok()?;
         Some(CreationTimestamp::at(time.as_second()))
     }
 
     /// The resourceVersion, where one was given.
     pub fn version(&self) -> Option<ResourceVersion> {
-        filled(self.resource_version.as_ref()).map(ResourceVersion::new)
+        self.resource_version.filled().map(ResourceVersion::new)
     }
 }

@@ -1,6 +1,6 @@
 //! Namespace: wire form to model.
 
-use super::bounded::{LabelUse, or_empty, parse};
+use super::bounded::{LabelUse, OptionalText, parse};
 use super::object::ObjectWire;
 use crate::model::Namespace;
 
@@ -13,7 +13,7 @@ pub fn namespace(text: &str) -> Result<Namespace, serde_json::Error> {
 pub(super) fn namespace_of(wire: ObjectWire<'_>) -> Namespace {
     let metadata = wire.metadata;
     Namespace {
-        name: or_empty(metadata.name.as_ref()).into(),
+        name: metadata.name.or_empty().into(),
         deletion: metadata.deletion(),
         labels: metadata.labels.0,
     }

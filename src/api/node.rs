@@ -2,7 +2,7 @@
 
 use serde::de::Error;
 
-use super::bounded::{LabelUse, or_empty, parse, wire};
+use super::bounded::{LabelUse, OptionalText, parse, wire};
 use super::metadata::Metadata;
 use crate::model::Node;
 
@@ -22,7 +22,7 @@ pub fn node(text: &str) -> Result<Node, serde_json::Error> {
         ));
     }
     let metadata = wire.value.metadata;
-    Ok(Node { name: or_empty(metadata.name.as_ref()).into(), labels: metadata.labels.0 })
+    Ok(Node { name: metadata.name.or_empty().into(), labels: metadata.labels.0 })
 }
 
 #[cfg(test)]

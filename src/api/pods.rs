@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::de::{Error, IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::bounded::{LabelUse, List, Text, filled, or_empty, parse, wire};
+use super::bounded::{LabelUse, List, OptionalText, Text, parse, wire};
 use crate::binding::PodUse;
 use crate::model::{ClaimKey, Pod, PodKey};
 
@@ -88,18 +88,18 @@ pub fn users_page(page: &str, key: &ClaimKey) -> Result<UsersPage, serde_json::E
 }
 
 fn is_finished(wire: &PodWire<'_>) -> bool {
-    let phase = or_empty(wire.status.as_ref().and_then(|status| status.phase.as_ref()));
-    matches!(phase, "Succeeded" | "Failed")
+    let status = wire.status.as_ref();
+    status.is_some_and(|status| matches!(status.phase.or_empty(), "Succeeded" | "Failed"))
 }
 
 fn to_model(wire: &PodWire<'_>) -> Pod {
     let PodMetadata { namespace, name } = &wire.metadata;
-    let (namespace, name) = (or_empty(namespace.as_ref()), or_empty(name.as_ref()));
+    let (namespace, name) = (namespace.or_empty(), name.or_empty());
     let mut claims: Vec<ClaimKey> =
         claim_names(wire).map(|claim| ClaimKey::new(namespace, &*claim)).collect();
     claims.sort_unstable();
     claims.dedup();
-    let node = filled(wire.spec.node_name.as_ref()).map(Box::from);
+    let node = wire.spec.node_name.filled().map(Box::from);
     Pod { key: PodKey::new(namespace, name), node, claims }
 }
 
@@ -148,14 +148,12 @@ fn read_whole(text: &str) -> Result<PodWire<'_>, serde_json::Error> {
 
 /// Names of the claims that a pod uses, in the order of its volumes.
 fn claim_names<'a>(pod: &'a PodWire<'_>) -> impl Iterator<Item = Cow<'a, str>> {
-    let pod_name = or_empty(pod.metadata.name.as_ref());
+    let pod_name = pod.metadata.name.or_empty();
     pod.spec.volumes.0.iter().filter_map(move |volume| {
         match (&volume.persistent_volume_claim, &volume.ephemeral) {
-            (Some(source), _) => Some(Cow::Borrowed(or_empty(source.claim_name.as_ref()))),
+            (Some(source), _) => Some(Cow::Borrowed(source.claim_name.or_empty())),
             // The claim of a generic ephemeral volume is named after its pod.
-            (None, Some(_)) => {
-                Some(Cow::Owned(format!("{pod_name}-{}", or_empty(volume.name.as_ref()))))
-            }
+            (None, Some(_)) => Some(Cow::Owned(format!("{pod_name}-{}", volume.name.or_empty()))),
             (None, None) => None,
         }
     })

@@ -2,7 +2,7 @@
 
 use serde::de::Error;
 
-use super::bounded::{LabelUse, List, MatchLabels, Text, or_empty, parse, wire};
+use super::bounded::{LabelUse, List, MatchLabels, OptionalText, Text, parse, wire};
 use super::node::node;
 use super::topology::{NodeSelectorWire, affinity};
 use crate::model::{Constraints, Host, NodeAffinity, Taint, Term, Toleration};
@@ -49,10 +49,6 @@ wire! {
     }
 }
 
-fn text(text: Option<&Text<'_>>) -> Box<str> {
-    or_empty(text).into()
-}
-
 /// Reads from a pod's JSON text what it asks of its node; an error for one that cannot be read whole.
 pub fn constraints(pod: &str) -> Result<Constraints, serde_json::Error> {
     let wire = parse::<PodWire<'_>>(pod, LabelUse::Collect)?;
@@ -66,8 +62,8 @@ pub fn constraints(pod: &str) -> Result<Constraints, serde_json::Error> {
     let required = spec.affinity.and_then(|wire| wire.node_affinity?.required);
     let tolerations = spec.tolerations.0.iter().map(|wire| {
         let is_any = wire.operator.as_ref().is_some_and(|operator| operator.0 == "Exists");
-        let value = (!is_any).then(|| text(wire.value.as_ref()));
-        Toleration { key: text(wire.key.as_ref()), value, effect: text(wire.effect.as_ref()) }
+        let value = (!is_any).then(|| wire.value.or_empty().into());
+        Toleration { key: wire.key.or_empty().into(), value, effect: wire.effect.or_empty().into() }
     });
     Ok(Constraints {
         selector,
@@ -86,9 +82,9 @@ pub fn host(text_of_node: &str) -> Result<Host, serde_json::Error> {
     }
     let spec = wire.value.spec;
     let taints = spec.taints.0.iter().map(|wire| Taint {
-        key: text(wire.key.as_ref()),
-        value: text(wire.value.as_ref()),
-        effect: text(wire.effect.as_ref()),
+        key: wire.key.or_empty().into(),
+        value: wire.value.or_empty().into(),
+        effect: wire.effect.or_empty().into(),
     });
     Ok(Host {
         node: node(text_of_node)?,

@@ -2,8 +2,8 @@
 //!
 //! Only identifying fields are parsed. Not here: what follows from two volumes on the same storage (`rules`).
 
-use super::bounded::{List, Section, Text, filled, or_empty};
-use super::object::VolumeSpecWire;
+use super::bounded::{List, OptionalText, Section, Text};
+use super::object::{SourceField, SourceWire, VolumeSpecWire};
 use crate::model::{Backend, Storage, StorageKind};
 
 /// Drivers that serve file systems, not disks: many nodes mount one at a time, whatever access modes its volumes
@@ -57,7 +57,7 @@ pub(super) struct BackingStorage {
 pub(super) fn found(spec: &VolumeSpecWire<'_>) -> BackingStorage {
     let VolumeSpecWire { csi, nfs, host_path, local, .. } = spec;
     let backend = match (csi, nfs, host_path, local) {
-        (Some(csi), ..) => Backend::Csi(or_empty(csi.driver.as_ref()).into()),
+        (Some(csi), ..) => Backend::Csi(csi.driver.or_empty().into()),
         (_, Some(_), ..) => Backend::Nfs,
         (_, _, Some(_), _) => Backend::HostPath,
         (_, _, _, Some(_)) => Backend::Local,
@@ -66,91 +66,68 @@ pub(super) fn found(spec: &VolumeSpecWire<'_>) -> BackingStorage {
     BackingStorage { backend, storage: spec.storage() }
 }
 
-impl VolumeSpecWire<'_> {
+/// A field for a source, its kind of storage, what its place begins with, and the rest of the place; nothing if the
+/// source does not say it.
+type Source<'s, 'a> =
+    (&'s SourceField<'a>, StorageKind, &'static str, fn(&SourceWire<'_>) -> Option<String>);
+
+impl<'a> VolumeSpecWire<'a> {
     fn storage(&self) -> Option<Storage> {
-        let place = |kind, path: &str| Some(Storage::new(kind, path));
-        if let Some(folder) = self.local.as_deref() {
-            return place(StorageKind::Local, filled(folder.path.as_ref())?);
-        }
-        if let Some(folder) = self.host_path.as_deref() {
-            return place(StorageKind::Folder, filled(folder.path.as_ref())?);
-        }
-        if let Some(share) = self.nfs.as_deref() {
-            let (server, path) = (filled(share.server.as_ref())?, filled(share.path.as_ref())?);
-            return place(StorageKind::Share, &format!("{server}:{path}"));
-        }
-        if let Some(share) = self.cephfs.as_deref() {
-            let path = filled(share.path.as_ref()).unwrap_or("/");
-            return place(StorageKind::Share, &format!("{}:{path}", all(&share.monitors)?));
-        }
-        let serves_files = self.azure_file.is_some()
-            || self.csi.as_deref().is_some_and(|csi| is_file_driver(or_empty(csi.driver.as_ref())));
-        let kind = if serves_files { StorageKind::FileSystem } else { StorageKind::Disk };
-        place(kind, &self.disk()?)
+        let mut sources = self.sources().into_iter();
+        let (source, (kind, head, rest)) = sources.find_map(|(source, kind, head, rest)| {
+            Some((source.as_deref()?, (kind, head, rest)))
+        })?;
+        Some(Storage::new(kind, &format!("{head}{}", rest(source)?)))
     }
 
-    /// A disk by the name that its system gives it. A driver that took over from an in-tree plug-in names the same
-    /// disks: where it spells them as the plug-in did, so is the place here.
-    fn disk(&self) -> Option<String> {
-        if let Some(csi) = self.csi.as_deref() {
-            return Some(format!(
-                "{}:{}",
-                filled(csi.driver.as_ref())?,
-                filled(csi.volume_handle.as_ref())?
-            ));
-        }
-        if let Some(disk) = self.aws_elastic_block_store.as_deref() {
-            let id = filled(disk.volume_id.as_ref())?;
-            return Some(format!("ebs.csi.aws.com:{}", id.rsplit('/').next().unwrap_or(id)));
-        }
-        if let Some(disk) = self.azure_disk.as_deref() {
-            return Some(format!("disk.csi.azure.com:{}", filled(disk.disk_uri.as_ref())?));
-        }
-        if let Some(disk) = self.cinder.as_deref() {
-            return Some(format!("cinder.csi.openstack.org:{}", filled(disk.volume_id.as_ref())?));
-        }
-        if let Some(disk) = self.gce_persistent_disk.as_deref() {
-            return Some(format!("gcePersistentDisk:{}", filled(disk.pd_name.as_ref())?));
-        }
-        if let Some(disk) = self.vsphere_volume.as_deref() {
-            return Some(format!("vsphereVolume:{}", filled(disk.volume_path.as_ref())?));
-        }
-        if let Some(disk) = self.portworx_volume.as_deref() {
-            return Some(format!("pxd.portworx.com:{}", filled(disk.volume_id.as_ref())?));
-        }
-        if let Some(disk) = self.scale_io.as_deref() {
-            return Some(format!(
-                "scaleIO:{}/{}",
-                filled(disk.system.as_ref())?,
-                filled(disk.volume_name.as_ref())?
-            ));
-        }
-        self.network_disk()
+    /// All sources. A disk has the name that its system gives it. A driver that took over from an in-tree plug-in names
+    /// the same disks: where it spells them as the plug-in did, so is the place here. The last four are reached by the
+    /// address of who serves them.
+    fn sources(&self) -> [Source<'_, 'a>; 16] {
+        use StorageKind::{Disk, FileSystem, Folder, Local, Share};
+        let is_file = |csi: &SourceWire<'_>| is_file_driver(csi.driver.or_empty());
+        let of_csi = if self.csi.as_deref().is_some_and(is_file) { FileSystem } else { Disk };
+        [
+            (&self.local, Local, "", |it| one(&it.path)),
+            (&self.host_path, Folder, "", |it| one(&it.path)),
+            (&self.nfs, Share, "", |it| two(&it.server, ':', &it.path)),
+            (&self.cephfs, Share, "", |it| {
+                Some(format!("{}:{}", all(&it.monitors)?, it.path.filled().unwrap_or("/")))
+            }),
+            (&self.csi, of_csi, "", |it| two(&it.driver, ':', &it.volume_handle)),
+            (&self.aws_elastic_block_store, Disk, "ebs.csi.aws.com:", |it| {
+                it.volume_id.filled()?.rsplit('/').next().map(str::to_owned)
+            }),
+            (&self.azure_disk, Disk, "disk.csi.azure.com:", |it| one(&it.disk_uri)),
+            (&self.cinder, Disk, "cinder.csi.openstack.org:", |it| one(&it.volume_id)),
+            (&self.gce_persistent_disk, Disk, "gcePersistentDisk:", |it| one(&it.pd_name)),
+            (&self.vsphere_volume, Disk, "vsphereVolume:", |it| one(&it.volume_path)),
+            (&self.portworx_volume, Disk, "pxd.portworx.com:", |it| one(&it.volume_id)),
+            (&self.scale_io, Disk, "scaleIO:", |it| two(&it.system, '/', &it.volume_name)),
+            (&self.iscsi, Disk, "iscsi:", |it| {
+                Some(format!("{}/{}", it.iqn.filled()?, it.lun.unwrap_or(0)))
+            }),
+            (&self.fc, Disk, "fc:", |it| {
+                let ids = if it.wwids.value.0.is_empty() { &it.target_wwns } else { &it.wwids };
+                Some(format!("{}/{}", all(ids)?, it.lun.unwrap_or(0)))
+            }),
+            (&self.rbd, Disk, "rbd:", |it| {
+                let pool = it.pool.filled().unwrap_or("rbd");
+                Some(format!("{}:{pool}/{}", all(&it.monitors)?, it.image.filled()?))
+            }),
+            (&self.azure_file, FileSystem, "azureFile:", |it| {
+                Some(format!("{}/{}", it.secret_namespace.or_empty(), it.share_name.filled()?))
+            }),
+        ]
     }
+}
 
-    /// A disk that is reached by the address of who serves it.
-    fn network_disk(&self) -> Option<String> {
-        if let Some(disk) = self.iscsi.as_deref() {
-            return Some(format!("iscsi:{}/{}", filled(disk.iqn.as_ref())?, disk.lun.unwrap_or(0)));
-        }
-        if let Some(disk) = self.fc.as_deref() {
-            let ids = if disk.wwids.value.0.is_empty() { &disk.target_wwns } else { &disk.wwids };
-            return Some(format!("fc:{}/{}", all(ids)?, disk.lun.unwrap_or(0)));
-        }
-        if let Some(disk) = self.rbd.as_deref() {
-            let pool = filled(disk.pool.as_ref()).unwrap_or("rbd");
-            return Some(format!(
-                "rbd:{}:{pool}/{}",
-                all(&disk.monitors)?,
-                filled(disk.image.as_ref())?
-            ));
-        }
-        if let Some(share) = self.azure_file.as_deref() {
-            let namespace = filled(share.secret_namespace.as_ref()).unwrap_or_default();
-            return Some(format!("azureFile:{namespace}/{}", filled(share.share_name.as_ref())?));
-        }
-        None
-    }
+fn one(text: &impl OptionalText) -> Option<String> {
+    text.filled().map(str::to_owned)
+}
+
+fn two(first: &impl OptionalText, separator: char, last: &impl OptionalText) -> Option<String> {
+    Some(format!("{}{separator}{}", first.filled()?, last.filled()?))
 }
 
 /// The texts in order, whatever order they were written in; nothing where there are none, or more than are

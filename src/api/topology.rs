@@ -1,6 +1,6 @@
 //! Label selectors and node affinity: wire form to model.
 
-use super::bounded::{List, MatchLabels, Text, or_empty, wire};
+use super::bounded::{List, MatchLabels, OptionalText, Text, wire};
 use crate::model::{NodeAffinity, NodeExpression, NodeName, NodeTerm, Selector, Term, TermError};
 
 wire! {
@@ -34,7 +34,7 @@ pub(super) fn selector(wire: SelectorWire<'_>) -> Result<Selector, TermError> {
     let equal = labels.iter().map(|(key, value)| Term::equals(key, value));
     let expressions = wire.match_expressions.0.iter().map(|wire| {
         let values = wire.values.0.iter().map(|value| value.0.clone());
-        Term::new(or_empty(wire.key.as_ref()), or_empty(wire.operator.as_ref()), values)
+        Term::new(wire.key.or_empty(), wire.operator.or_empty(), values)
     });
     equal.chain(expressions).collect::<Result<Vec<Term>, TermError>>().map(Selector::new)
 }
@@ -58,5 +58,5 @@ fn node_term(wire: &NodeTermWire<'_>) -> NodeTerm {
 
 fn with_parts<T>(wire: &RequirementWire<'_>, make: impl Fn(&str, &str, &[&str]) -> T) -> T {
     let values: Vec<&str> = wire.values.0.iter().map(|value| &*value.0).collect();
-    make(or_empty(wire.key.as_ref()), or_empty(wire.operator.as_ref()), &values)
+    make(wire.key.or_empty(), wire.operator.or_empty(), &values)
 }

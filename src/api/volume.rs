@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::bounded::{ByteMeter, LabelUse, Section, filled, or_empty, parse_metered, text_of};
+use super::bounded::{ByteMeter, LabelUse, OptionalText, Section, parse_metered};
 use super::digest::Digest;
 use super::metadata::Metadata;
 use super::object::{NodeAffinityWire, ObjectWire, ReferenceWire, StatusWire, VolumeSpecWire};
@@ -86,12 +86,12 @@ pub(super) fn spec_of<'a>(
         mount_options: spec.mount_options.map_or("", RawValue::get),
         access_modes: spec.access_modes.0,
         capacity: CapacityWire::storage(spec.capacity),
-        mode: VolumeMode::from_text(text_of(spec.volume_mode.as_ref())),
-        class: filled(spec.storage_class_name.as_ref()).map(ClassName::new),
-        attributes_class: filled(spec.volume_attributes_class_name.as_ref()).map(ClassName::new),
+        mode: VolumeMode::from_text(spec.volume_mode.text()),
+        class: spec.storage_class_name.filled().map(ClassName::new),
+        attributes_class: spec.volume_attributes_class_name.filled().map(ClassName::new),
         reservation_kind: claim_ref.map_or(ReservationKind::Claim, kind),
         reservation: claim_ref.map_or(Reservation::Free, reservation),
-        policy: ReclaimPolicy::from_text(text_of(spec.persistent_volume_reclaim_policy.as_ref())),
+        policy: ReclaimPolicy::from_text(spec.persistent_volume_reclaim_policy.text()),
         node_affinity: node_affinity(spec.node_affinity, text)?,
         found,
     })
@@ -140,7 +140,7 @@ pub(super) fn volume_of<'a>(wire: ObjectWire<'a>, spec: Spec<'a>) -> ReadVolume<
 fn assemble(metadata: Metadata<'_>, spec: Spec<'_>, status: Option<StatusWire<'_>>) -> Volume {
     let phase = status.unwrap_or_default().phase;
     Volume {
-        name: VolumeName::new(or_empty(metadata.name.as_ref())),
+        name: VolumeName::new(metadata.name.or_empty()),
         uid: metadata.uid(),
         version: metadata.version(),
         created: metadata.created(),
@@ -156,7 +156,7 @@ fn assemble(metadata: Metadata<'_>, spec: Spec<'_>, status: Option<StatusWire<'_
         node_affinity: spec.node_affinity,
         backend: spec.found.backend,
         storage: spec.found.storage,
-        phase: VolumePhase::from_text(filled(phase.as_ref())),
+        phase: VolumePhase::from_text(phase.filled()),
         labels: metadata.labels.0,
         annotations: metadata.annotations.0,
         finalizers: metadata.finalizers.0,
@@ -164,9 +164,9 @@ fn assemble(metadata: Metadata<'_>, spec: Spec<'_>, status: Option<StatusWire<'_
 }
 
 fn reservation(reference: &ReferenceWire<'_>) -> Reservation {
-    let namespace = or_empty(reference.namespace.as_ref());
-    let name = or_empty(reference.name.as_ref());
-    let uid = filled(reference.uid.as_ref()).map(Uid::new);
+    let namespace = reference.namespace.or_empty();
+    let name = reference.name.or_empty();
+    let uid = reference.uid.filled().map(Uid::new);
     let key = ClaimKey::new(namespace, name);
     match (namespace.is_empty() || name.is_empty(), uid) {
         (true, uid) => Reservation::Incomplete(key, uid),
@@ -176,8 +176,8 @@ fn reservation(reference: &ReferenceWire<'_>) -> Reservation {
 }
 
 fn kind(reference: &ReferenceWire<'_>) -> ReservationKind {
-    let kind = or_empty(reference.kind.as_ref());
-    let version = or_empty(reference.api_version.as_ref());
+    let kind = reference.kind.or_empty();
+    let version = reference.api_version.or_empty();
     match (kind, version) {
         ("" | "PersistentVolumeClaim", "" | "v1") => ReservationKind::Claim,
         ("", version) => ReservationKind::Other(format!("kind of {version}").into()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess};
 
 use super::wire::{Parse, Seed, StrSeed, WireCollection, parse_collection};
 use super::{LabelUse, ParseBudget, Text, cut};
@@ -62,6 +62,10 @@ impl<'de> WireCollection<'de> for ReadLabels {
                 let judged = |key: &str| JUDGED_LABELS.into_iter().find(|judged| *judged == key);
                 some_labels(budget, map, judged).map(Self)
             }
+            LabelUse::Only(keys) => {
+                let wanted = |key: &str| keys.iter().map(String::as_str).find(|one| *one == key);
+                some_labels(budget, map, wanted).map(Self)
+            }
             LabelUse::Skip => {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 Ok(Self::default())
@@ -111,35 +115,6 @@ fn some_labels<'de, 'k, A: MapAccess<'de>>(
         }
     }
     Labels::new(kept).map_err(|key| duplicate(&key))
-}
-
-/// Parses the labels in `text` that have one of `keys`, however many others there are.
-pub fn labels_with_keys(
-    text: &str,
-    keys: &[String],
-    budget: &ParseBudget<'_>,
-) -> Result<Labels, serde_json::Error> {
-    struct Keyed<'k>(&'k [String], &'k ParseBudget<'k>);
-    impl<'de> DeserializeSeed<'de> for Keyed<'_> {
-        type Value = Labels;
-
-        fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Labels, D::Error> {
-            deserializer.deserialize_map(self)
-        }
-    }
-    impl<'de> serde::de::Visitor<'de> for Keyed<'_> {
-        type Value = Labels;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a map of labels")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Labels, A::Error> {
-            let wanted = |key: &str| self.0.iter().find(|wanted| *wanted == key);
-            some_labels(self.1, map, |key| wanted(key).map(String::as_str))
-        }
-    }
-    Keyed(keys, budget).deserialize(&mut serde_json::Deserializer::from_str(text))
 }
 
 /// Finalizers that decisions read.

@@ -18,9 +18,7 @@ use std::fmt;
 use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::de::Read;
 
-pub use self::collections::{
-    MatchLabels, ReadAnnotations, ReadFinalizers, ReadLabels, ReadModes, labels_with_keys,
-};
+pub use self::collections::{MatchLabels, ReadAnnotations, ReadFinalizers, ReadLabels, ReadModes};
 pub(super) use self::wire::wire;
 pub use self::wire::{
     Parse, Seed, StrSeed, WireCollection, WireObject, parse_collection, parse_object,
@@ -44,11 +42,13 @@ const TEXT_BYTES_MAX: usize = 1024;
 /// Which labels of an object are wanted: matching reads all, a verdict a few. The labels that a selector
 /// names are always wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LabelUse {
+pub enum LabelUse<'k> {
     /// All are collected.
     Collect,
     /// Those that verdicts read are.
     Judged,
+    /// Those with one of these keys are, however many others there are.
+    Only(&'k [String]),
     /// All are skipped.
     Skip,
 }
@@ -71,7 +71,7 @@ impl ByteMeter {
 /// What may still be collected from one object.
 #[derive(Debug)]
 pub struct ParseBudget<'m> {
-    labels: LabelUse,
+    labels: LabelUse<'m>,
     bytes_left: Cell<usize>,
     is_cut: Cell<bool>,
     meter: &'m ByteMeter,
@@ -79,7 +79,7 @@ pub struct ParseBudget<'m> {
 
 impl<'m> ParseBudget<'m> {
     /// A whole allowance, counted by `meter`.
-    pub fn new(labels: LabelUse, meter: &'m ByteMeter) -> Self {
+    pub fn new(labels: LabelUse<'m>, meter: &'m ByteMeter) -> Self {
         let bytes_left = Cell::new(ALLOWANCE_BYTES);
         Self { labels, bytes_left, is_cut: Cell::new(false), meter }
     }
@@ -119,7 +119,7 @@ pub struct Bounded<T> {
 /// Parses an object from JSON text, with an allowance of its own.
 pub fn parse<'a, T: Parse<'a>>(
     text: &'a str,
-    labels: LabelUse,
+    labels: LabelUse<'_>,
 ) -> Result<Bounded<T>, serde_json::Error> {
     parse_metered(text, labels, &ByteMeter::default())
 }
@@ -127,7 +127,7 @@ pub fn parse<'a, T: Parse<'a>>(
 /// Parses an object from JSON text, with an allowance of its own, and counts what it collects.
 pub fn parse_metered<'a, T: Parse<'a>>(
     text: &'a str,
-    labels: LabelUse,
+    labels: LabelUse<'_>,
     meter: &ByteMeter,
 ) -> Result<Bounded<T>, serde_json::Error> {
     parse_from(serde_json::Deserializer::from_str(text), labels, meter)
@@ -143,7 +143,7 @@ pub fn parse_bytes<'a, T: Parse<'a>>(
 
 fn parse_from<'a, T: Parse<'a>, R: Read<'a>>(
     mut deserializer: serde_json::Deserializer<R>,
-    labels: LabelUse,
+    labels: LabelUse<'_>,
     meter: &ByteMeter,
 ) -> Result<Bounded<T>, serde_json::Error> {
     let budget = ParseBudget::new(labels, meter);
@@ -208,19 +208,26 @@ impl<'de: 'a, 'a> Parse<'de> for Text<'a> {
     }
 }
 
-/// The text, unless it is absent or empty.
-pub fn filled<'a>(text: Option<&'a Text<'_>>) -> Option<&'a str> {
-    text.map(|text| &*text.0).filter(|text| !text.is_empty())
+/// A text that may be absent.
+pub trait OptionalText {
+    /// The text.
+    fn text(&self) -> Option<&str>;
+
+    /// The text, unless it is empty.
+    fn filled(&self) -> Option<&str> {
+        self.text().filter(|text| !text.is_empty())
+    }
+
+    /// The text, empty where it is absent.
+    fn or_empty(&self) -> &str {
+        self.text().unwrap_or_default()
+    }
 }
 
-/// The text, empty where it is absent.
-pub fn or_empty<'a>(text: Option<&'a Text<'_>>) -> &'a str {
-    text.map_or("", |text| &text.0)
-}
-
-/// The text as an option of a plain text.
-pub fn text_of<'a>(text: Option<&'a Text<'_>>) -> Option<&'a str> {
-    text.map(|text| &*text.0)
+impl OptionalText for Option<Text<'_>> {
+    fn text(&self) -> Option<&str> {
+        self.as_ref().map(|text| &*text.0)
+    }
 }
 
 /// The text, or its head and its length, so that a change of either is still a change.

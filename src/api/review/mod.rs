@@ -13,19 +13,18 @@ use serde_json::value::RawValue;
 
 mod body;
 mod error;
-mod namespaces;
 #[cfg(test)]
 mod tests;
 
 pub use self::body::{is_shortened, prepare};
 pub use self::error::ReviewError;
 use self::error::UID_BYTES_MAX;
-use self::namespaces::namespace;
 use super::bounded::{
-    ByteMeter, LabelUse, List, Section, Text, or_empty, parse, parse_bytes, text_of, wire,
+    ByteMeter, LabelUse, List, OptionalText, Section, Text, parse, parse_bytes, parse_metered, wire,
 };
 use super::claim::claim_of;
 use super::metadata::Metadata;
+use super::namespace::namespace_of;
 use super::object::ObjectWire;
 use super::spec_change::spec_change;
 use super::volume::{spec_after, spec_of, volume_of};
@@ -121,16 +120,18 @@ pub fn parse_request(body: &[u8], policy: &Policy) -> Result<AdmissionRequest, R
     let (subject, detail) = match kind {
         Kind::Volume => volumes(objects, &meter)?,
         Kind::Claim => {
-            let namespace = or_empty(request.namespace.as_ref());
+            let namespace = request.namespace.or_empty();
             let claim = |wire, _| claim_of(wire, namespace, &meter);
             (ChangedObject::Claim(each(objects, [SPEC, OLD_SPEC], claim)?), Detail::default())
         }
         Kind::Namespace => {
             let keys = &policy.parameters.namespace_labels;
             let texts = object_texts(body)?;
-            let namespace = |wire, field| {
+            // Which labels are guarded, the configuration says, so that the objects are read once more.
+            let namespace = |_, field| {
                 let text = if field == OBJECT { texts.object } else { texts.old_object };
-                namespace(wire, text, keys, &meter)
+                parse_metered(text, LabelUse::Only(keys), &meter)
+                    .map(|read| namespace_of(read.value))
             };
             let transition = each(objects, [OBJECT, OLD_OBJECT], namespace)?;
             (ChangedObject::Namespace(transition), Detail::default())
@@ -199,7 +200,7 @@ fn envelope<O>(review: ReviewWire<'_, O>) -> Result<RequestWire<'_, O>, ReviewEr
 }
 
 fn part<O>(request: &RequestWire<'_, O>) -> Result<Part, ReviewError> {
-    match text_of(request.sub_resource.as_ref()) {
+    match request.sub_resource.text() {
         None | Some("") => Ok(Part::Main),
         Some("status") => Ok(Part::Status),
         Some("finalize") if &*request.resource.resource.0 == "namespaces" => Ok(Part::Finalize),

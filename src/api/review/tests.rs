@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::error::OBJECT_NESTING_MAX;
 use super::*;
 use crate::api::patch::Patch;
+use crate::model::Labels;
 use crate::rules::{Actor, FieldMutation, SpecChange};
 
 fn body(fields: &Value) -> String {
@@ -129,4 +130,27 @@ fn a_denial_is_a_403_and_never_comes_with_a_patch() {
     let review: Value = serde_json::from_slice(&response_bytes("u", &made)).unwrap();
     let status = json!({"code": 403, "reason": "Forbidden", "message": "[rule] no"});
     assert_eq!(review["response"], json!({"uid": "u", "allowed": false, "status": status}));
+}
+
+#[test]
+fn a_guarded_label_of_a_namespace_is_read_among_more_than_are_collected() {
+    let labels_of = |labels: &str| {
+        let named = body(&json!({
+            "resource": {"group": "", "version": "v1", "resource": "namespaces"},
+            "object": {"metadata": {"labels": "here"}},
+        }));
+        let mut policy = Policy::default();
+        policy.parameters.namespace_labels = ["team", "none", "x"].map(str::to_owned).into();
+        let review = named.replace("\"here\"", labels);
+        let subject = parse_request(review.as_bytes(), &policy).unwrap().change.subject;
+        let ChangedObject::Namespace(Transition::Create(namespace)) = subject else {
+            panic!("{subject:?}")
+        };
+        namespace.labels
+    };
+    let others: Vec<String> = (0..30_000).map(|number| format!("\"l{number}\": \"\"")).collect();
+    let labels = labels_of(&format!("{{{}, \"team\": \"qa\", \"none\": null}}", others.join(", ")));
+    assert_eq!(labels.iter().collect::<Vec<_>>(), [("none", ""), ("team", "qa")]);
+    assert_eq!(labels_of("{}"), Labels::default());
+    assert_eq!(labels_of("null"), Labels::default());
 }

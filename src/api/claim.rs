@@ -100,7 +100,7 @@ fn assemble(
             _ => Content::Copied,
         },
         volume: spec.volume_name.filled().map(VolumeName::new),
-        phase: ClaimPhase::from_text(status.phase.filled()),
+        phase: ClaimPhase::from_text(status.phase.text()),
         reported: Reported {
             access_modes: status.access_modes.0,
             capacity: status.capacity.and_then(|amounts| amounts.storage).map(|storage| storage.0),

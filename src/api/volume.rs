@@ -156,7 +156,7 @@ fn assemble(metadata: Metadata<'_>, spec: Spec<'_>, status: Option<StatusWire<'_
         node_affinity: spec.node_affinity,
         backend: spec.found.backend,
         storage: spec.found.storage,
-        phase: VolumePhase::from_text(phase.filled()),
+        phase: VolumePhase::from_text(phase.text()),
         labels: metadata.labels.0,
         annotations: metadata.annotations.0,
         finalizers: metadata.finalizers.0,

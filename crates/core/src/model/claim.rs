@@ -2,8 +2,6 @@
 //!
 //! Only what some decision reads is here; the wire form lives in `api`.
 
-use std::fmt;
-
 use super::access_modes::AccessModes;
 use super::annotations::{Annotations, BIND_COMPLETED, LEGACY_CLASS};
 use super::class::ClassRequest;
@@ -12,6 +10,7 @@ use super::metadata::{CreationTimestamp, Deletion};
 use super::names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 use super::quantity::Quantity;
 use super::selector::Selector;
+use super::text_enum::text_enum;
 use super::volume::VolumeMode;
 
 /// A PersistentVolumeClaim.
@@ -111,38 +110,16 @@ pub enum Stage {
     Completed,
 }
 
-/// `status.phase` of a claim.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ClaimPhase {
-    /// Not bound to a volume yet; what an absent phase means.
-    Pending,
-    /// Has its volume.
-    Bound,
-    /// Its volume is gone.
-    Lost,
-    /// Any other text: the API server checks no phase.
-    Unknown(Box<str>),
-}
-
-impl ClaimPhase {
-    /// The phase that an optional text spells.
-    pub fn from_text(text: Option<&str>) -> Self {
-        match text {
-            None | Some("Pending") => Self::Pending,
-            Some("Bound") => Self::Bound,
-            Some("Lost") => Self::Lost,
-            Some(other) => Self::Unknown(other.into()),
-        }
-    }
-}
-
-impl fmt::Display for ClaimPhase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pending => "Pending",
-            Self::Bound => "Bound",
-            Self::Lost => "Lost",
-            Self::Unknown(text) => text,
-        })
+text_enum! {
+    /// `status.phase` of a claim.
+    pub enum ClaimPhase {
+        /// Not bound to a volume yet; what an absent phase means.
+        Pending,
+        /// Has its volume.
+        Bound,
+        /// Its volume is gone.
+        Lost;
+        /// Any other text: the API server checks no phase.
+        Unknown(Box<str>)
     }
 }

@@ -21,6 +21,7 @@ mod scheduling;
 mod selector;
 mod storage;
 mod tenancy;
+mod text_enum;
 mod topology;
 mod volume;
 

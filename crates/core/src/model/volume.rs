@@ -2,8 +2,6 @@
 //!
 //! Only what some decision reads is here; the wire form lives in `api`.
 
-use std::fmt;
-
 use arcstr::ArcStr;
 
 use super::access_modes::AccessModes;
@@ -15,6 +13,7 @@ use super::names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 use super::quantity::Quantity;
 use super::selector::Labels;
 use super::storage::Storage;
+use super::text_enum::text_enum;
 use super::topology::NodeAffinity;
 
 /// A PersistentVolume.
@@ -89,35 +88,15 @@ impl EffectiveClass {
     }
 }
 
-/// What a volume offers to a pod.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum VolumeMode {
-    /// A mounted file system; what an absent field means.
-    Filesystem,
-    /// A raw device.
-    Block,
-    /// A mode of a newer API.
-    Newer(ArcStr),
-}
-
-impl VolumeMode {
-    /// The mode that an optional text spells.
-    pub fn from_text(text: Option<&str>) -> Self {
-        match text {
-            None | Some("Filesystem" | "") => Self::Filesystem,
-            Some("Block") => Self::Block,
-            Some(other) => Self::Newer(other.into()),
-        }
-    }
-}
-
-impl fmt::Display for VolumeMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Filesystem => f.write_str("Filesystem"),
-            Self::Block => f.write_str("Block"),
-            Self::Newer(text) => f.write_str(text),
-        }
+text_enum! {
+    /// What a volume offers to a pod.
+    pub enum VolumeMode {
+        /// A mounted file system; what an absent field means.
+        Filesystem,
+        /// A raw device.
+        Block;
+        /// A mode of a newer API.
+        Newer(ArcStr)
     }
 }
 
@@ -163,39 +142,17 @@ pub enum ReservationKind {
     Other(ArcStr),
 }
 
-/// What happens to a volume when its claim is gone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReclaimPolicy {
-    /// Nothing; what an absent field means.
-    Retain,
-    /// Volume and storage are deleted.
-    Delete,
-    /// The files are removed and the volume is offered again.
-    Recycle,
-    /// A policy of a newer API.
-    Newer(ArcStr),
-}
-
-impl ReclaimPolicy {
-    /// The policy that an optional text spells.
-    pub fn from_text(text: Option<&str>) -> Self {
-        match text {
-            None | Some("Retain" | "") => Self::Retain,
-            Some("Delete") => Self::Delete,
-            Some("Recycle") => Self::Recycle,
-            Some(other) => Self::Newer(other.into()),
-        }
-    }
-}
-
-impl fmt::Display for ReclaimPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Retain => f.write_str("Retain"),
-            Self::Delete => f.write_str("Delete"),
-            Self::Recycle => f.write_str("Recycle"),
-            Self::Newer(text) => f.write_str(text),
-        }
+text_enum! {
+    /// What happens to a volume when its claim is gone.
+    pub enum ReclaimPolicy {
+        /// Nothing; what an absent field means.
+        Retain,
+        /// Volume and storage are deleted.
+        Delete,
+        /// The files are removed and the volume is offered again.
+        Recycle;
+        /// A policy of a newer API.
+        Newer(ArcStr)
     }
 }
 
@@ -214,46 +171,20 @@ pub enum Backend {
     Other,
 }
 
-/// `status.phase` of a volume.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum VolumePhase {
-    /// Just created; what an absent phase means.
-    Pending,
-    /// Free to be bound.
-    Available,
-    /// Bound to a claim.
-    Bound,
-    /// Its claim is gone.
-    Released,
-    /// Reclaiming it failed.
-    Failed,
-    /// Any other text: the API server checks no phase.
-    Unknown(Box<str>),
-}
-
-impl VolumePhase {
-    /// The phase that an optional text spells.
-    pub fn from_text(text: Option<&str>) -> Self {
-        match text {
-            None | Some("Pending") => Self::Pending,
-            Some("Available") => Self::Available,
-            Some("Bound") => Self::Bound,
-            Some("Released") => Self::Released,
-            Some("Failed") => Self::Failed,
-            Some(other) => Self::Unknown(other.into()),
-        }
-    }
-}
-
-impl fmt::Display for VolumePhase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pending => "Pending",
-            Self::Available => "Available",
-            Self::Bound => "Bound",
-            Self::Released => "Released",
-            Self::Failed => "Failed",
-            Self::Unknown(text) => text,
-        })
+text_enum! {
+    /// `status.phase` of a volume.
+    pub enum VolumePhase {
+        /// Just created; what an absent phase means.
+        Pending,
+        /// Free to be bound.
+        Available,
+        /// Bound to a claim.
+        Bound,
+        /// Its claim is gone.
+        Released,
+        /// Reclaiming it failed.
+        Failed;
+        /// Any other text: the API server checks no phase.
+        Unknown(Box<str>)
     }
 }

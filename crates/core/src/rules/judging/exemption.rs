@@ -72,16 +72,16 @@ impl Exemption {
 /// put it there; a claim's request reads it from the volume that the claim names.
 pub fn find(rule: &Rule, question: Question<'_>, evidence: &Evidence<'_>) -> Option<Exemption> {
     let Question { change, policy, now, .. } = question;
-    let key = format!("{ALLOW_PREFIX}{}", rule.id);
-    let text = carrier(change, evidence).and_then(|volume| volume.annotations.get(&key));
-    let carried = text.and_then(|text| Exemption::parse(text, now, policy.longest_exemption).ok());
+    let carried = carrier(change, evidence)
+        .and_then(|volume| of_volume(rule, volume, (now, policy.longest_exemption)));
     carried.or_else(|| configured(rule, question))
 }
 
 /// The exemption from `rule` that the configuration gives.
 pub(super) fn configured(rule: &Rule, question: Question<'_>) -> Option<Exemption> {
     let Question { change, policy, now, .. } = question;
-    let found = policy.exemptions.iter().find(|one| one.until > now && covers(one, rule, change));
+    let mut given = policy.exemptions.iter().filter(|_| rule.exemption == Exemptable::Yes);
+    let found = given.find(|one| one.until > now && covers(one, rule, change));
     found.map(|one| Exemption { until: one.until, reason: one.reason.clone() })
 }
 
@@ -91,15 +91,22 @@ pub fn carried(
     volume: &Volume,
     (now, longest): (Timestamp, SignedDuration),
 ) -> Vec<(&'static Rule, Exemption)> {
-    let carries = |rule: &&'static Rule| {
-        let text = volume.annotations.get(&format!("{ALLOW_PREFIX}{}", rule.id));
-        let exemption = Exemption::parse(text?, now, longest).ok()?;
-        (rule.exemption == Exemptable::Yes).then_some((*rule, exemption))
-    };
     if volume.annotations.with_prefix(ALLOW_PREFIX).next().is_none() {
         return Vec::new();
     }
+    let carries = |rule: &&'static Rule| Some((*rule, of_volume(rule, volume, (now, longest))?));
     rules.iter().filter_map(carries).collect()
+}
+
+/// The exemption from `rule` that a volume carries and that counts now.
+fn of_volume(
+    rule: &Rule,
+    volume: &Volume,
+    (now, longest): (Timestamp, SignedDuration),
+) -> Option<Exemption> {
+    let text = volume.annotations.get(&format!("{ALLOW_PREFIX}{}", rule.id));
+    let text = text.filter(|_| rule.exemption == Exemptable::Yes)?;
+    Exemption::parse(text, now, longest).ok()
 }
 
 fn covers(exemption: &ConfiguredExemption, rule: &Rule, change: &Change) -> bool {

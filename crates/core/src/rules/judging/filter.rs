@@ -29,6 +29,11 @@ pub struct Condition {
     pub expression: String,
 }
 
+/// A condition of this name.
+fn condition(name: &'static str, expression: String) -> Condition {
+    Condition { name, expression }
+}
+
 /// The user name of our own controller where the configuration names no other.
 pub const OWN_CONTROLLER: &str = "system:serviceaccount:bindery:bindery-controller";
 
@@ -98,51 +103,51 @@ pub struct Setting<'a> {
 pub fn conditions(endpoint: Endpoint, setting: Setting<'_>) -> Vec<Condition> {
     let quoted = setting.own_controller.replace('\\', "\\\\").replace('\'', "\\'");
     let own = match endpoint {
-        Endpoint::Guard => Condition { name: "can-harm-bound-data", expression: dangerous() },
-        Endpoint::Advise | Endpoint::Restricted => not_guarded(),
-        Endpoint::Tenancy => Condition { name: "marked-for-tenants", expression: for_tenants() },
-        Endpoint::Mutate => Condition {
-            name: "new-or-newly-classed-or-reserved",
-            expression: format!(
+        Endpoint::Guard => condition("can-harm-bound-data", dangerous()),
+        // What is sent to guard is judged there by all rules, so that no request waits for two calls.
+        Endpoint::Advise | Endpoint::Restricted => condition(
+            "not-sent-to-guard",
+            format!(
+                "request.operation == 'CREATE' || request.resource.resource == 'namespaces' || !({})",
+                dangerous()
+            ),
+        ),
+        Endpoint::Tenancy => condition("marked-for-tenants", for_tenants()),
+        Endpoint::Mutate => condition(
+            "new-or-newly-classed-or-reserved",
+            format!(
                 "request.operation == 'CREATE' || (request.resource.resource == \
                  'persistentvolumeclaims' ? !has(oldObject.spec.storageClassName) && \
                  has(object.spec.storageClassName) : {})",
                 reserved_unmarked(setting.tenant_label)
             ),
-        },
-        Endpoint::Restore => Condition {
-            name: "bound-reference-changes",
-            expression: format!(
+        ),
+        Endpoint::Restore => condition(
+            "bound-reference-changes",
+            format!(
                 "oldObject.?status.?phase.orValue('') == 'Bound' && \
                  (request.resource.resource == 'persistentvolumeclaims' ? \
                  oldObject.metadata.?annotations[?'{BIND_COMPLETED}'].hasValue() && \
                  !object.metadata.?annotations[?'{BIND_COMPLETED}'].hasValue() : \
-                 ['namespace', 'name', 'uid'].exists(k, \
-                 oldObject.spec.?claimRef[?k].orValue('') != \
-                 object.spec.?claimRef[?k].orValue('')))"
+                 {CLAIM_REF_CHANGES})"
             ),
-        },
+        ),
     };
-    let mut conditions = vec![Condition {
-        name: "not-break-glass",
-        expression: format!("!('{BREAK_GLASS}' in request.userInfo.?groups.orValue([]))"),
-    }];
+    let mut conditions = vec![condition(
+        "not-break-glass",
+        format!("!('{BREAK_GLASS}' in request.userInfo.?groups.orValue([]))"),
+    )];
     // Whose a namespace is may have changed since our own controller saw it.
-    if endpoint != Endpoint::Tenancy {
-        conditions.push(Condition {
-            name: "not-own-controller",
-            expression: format!("request.userInfo.?username.orValue('') != '{quoted}'"),
-        });
+    if endpoint == Endpoint::Tenancy {
+        let labels = namespace_labels::expression(setting.namespace_labels);
+        conditions.push(condition("guarded-namespace-label", labels));
+    } else {
+        let others = format!("request.userInfo.?username.orValue('') != '{quoted}'");
+        conditions.push(condition("not-own-controller", others));
     }
     if matches!(endpoint, Endpoint::Advise | Endpoint::Restricted) {
         conditions.push(not_control_plane());
         conditions.push(by_read_access(endpoint));
-    }
-    if endpoint == Endpoint::Tenancy {
-        conditions.push(Condition {
-            name: "guarded-namespace-label",
-            expression: namespace_labels::expression(setting.namespace_labels),
-        });
     }
     conditions.push(own);
     conditions
@@ -253,10 +258,13 @@ fn for_tenants() -> String {
         "request.resource.resource == 'namespaces' || (\
          object.spec.?claimRef.?namespace.orValue('') != '' && ({listed}.hasValue() || {tenant} != '') && \
          (request.operation == 'CREATE' || {old_listed} != {listed} || {old_tenant} != {tenant} || \
-         ['namespace', 'name', 'uid'].exists(k, \
-         oldObject.spec.?claimRef[?k].orValue('') != object.spec.?claimRef[?k].orValue(''))))"
+         {CLAIM_REF_CHANGES}))"
     )
 }
+
+/// Whether an update of a volume changes for whom it is reserved.
+const CLAIM_REF_CHANGES: &str = "['namespace', 'name', 'uid'].exists(k, \
+    oldObject.spec.?claimRef[?k].orValue('') != object.spec.?claimRef[?k].orValue(''))";
 
 /// Whether a volume without a mark comes to be reserved where that labels it.
 fn owes_label(change: &Change) -> bool {
@@ -272,8 +280,7 @@ fn reserved_unmarked(tenant_label: &str) -> String {
         "'{tenant_label}' == '{auto}' && object.spec.?claimRef.?namespace.orValue('') != '' && \
          !object.metadata.?labels[?'{TENANT}'].hasValue() && \
          !object.metadata.?annotations[?'{ALLOWED_NAMESPACES}'].hasValue() && \
-         ['namespace', 'name', 'uid'].exists(k, \
-         oldObject.spec.?claimRef[?k].orValue('') != object.spec.?claimRef[?k].orValue(''))",
+         {CLAIM_REF_CHANGES}",
         auto = TenantLabel::Auto.as_str(),
     )
 }
@@ -314,28 +321,10 @@ fn ends_reclaim(finalizer: &str, change: &Change, old: &Volume) -> bool {
 /// Each request is sent to one of the two.
 fn by_read_access(endpoint: Endpoint) -> Condition {
     let restricted = read_access::expression();
-    match endpoint {
-        Endpoint::Restricted => {
-            Condition { name: "names-unreadable-volume", expression: restricted }
-        }
-        Endpoint::Guard
-        | Endpoint::Advise
-        | Endpoint::Tenancy
-        | Endpoint::Mutate
-        | Endpoint::Restore => {
-            Condition { name: "names-no-unreadable-volume", expression: format!("!({restricted})") }
-        }
-    }
-}
-
-/// What is sent to guard is judged there by all rules, so that no request waits for two calls.
-fn not_guarded() -> Condition {
-    Condition {
-        name: "not-sent-to-guard",
-        expression: format!(
-            "request.operation == 'CREATE' || request.resource.resource == 'namespaces' || !({})",
-            dangerous()
-        ),
+    if endpoint == Endpoint::Restricted {
+        condition("names-unreadable-volume", restricted)
+    } else {
+        condition("names-no-unreadable-volume", format!("!({restricted})"))
     }
 }
 
@@ -346,9 +335,9 @@ fn not_control_plane() -> Condition {
         format!("'{name}': {}", spelled_all(writes))
     };
     let endpoints: Vec<String> = named.into_iter().chain([scheduler]).map(endpoint).collect();
-    Condition {
-        name: "not-the-control-plane",
-        expression: format!(
+    condition(
+        "not-the-control-plane",
+        format!(
             "request.operation == 'CREATE' || !(request.userInfo.?username.orValue('') == \
              '{CONTROLLER_MANAGER}' || (request.operation + ' ' + request.resource.resource + \
              (request.?subResource.orValue('') == 'status' ? '/status' : '')) in \
@@ -358,7 +347,7 @@ fn not_control_plane() -> Condition {
             nodes = spelled_all(&NODE_WRITES),
             endpoints = endpoints.join(", "),
         ),
-    }
+    )
 }
 
 /// Writes as a list of texts: `UPDATE persistentvolumes/status`.

@@ -177,12 +177,8 @@ pub(super) fn effect_of(
             Mode::Audit | Mode::Off => Effect::Audited,
         };
     }
-    if rule.exemption == Exemptable::Yes
-        && let Some(exemption) = exemption::find(rule, question, evidence)
-    {
-        return Effect::Exempted(exemption);
-    }
-    by_mode(rule, violation, question, evidence)
+    let exemption = exemption::find(rule, question, evidence);
+    exemption.map_or_else(|| by_mode(rule, violation, question, evidence), Effect::Exempted)
 }
 
 /// The effect of what is said in place of everything that the asker may not learn, if the rule is on. An exemption on
@@ -196,15 +192,8 @@ fn effect_of_withheld(
     if question.mode(rule, evidence) == Mode::Off {
         return None;
     }
-    let exemption = if rule.exemption == Exemptable::Yes {
-        exemption::configured(rule, question)
-    } else {
-        None
-    };
-    Some(match exemption {
-        Some(exemption) => Effect::Exempted(exemption),
-        None => by_mode(rule, violation, question, evidence),
-    })
+    let exemption = exemption::configured(rule, question);
+    Some(exemption.map_or_else(|| by_mode(rule, violation, question, evidence), Effect::Exempted))
 }
 
 fn by_mode(

@@ -5,7 +5,7 @@
 //! authorizer decides in the condition, before the webhook is called. Not here: what a namespace's tenant may claim (`tenancy`).
 
 use super::actor::SUPERUSERS;
-use super::change::{Change, ChangedObject, Transition};
+use super::change::{Change, ChangedObject};
 use crate::model::Namespace;
 
 /// The permission that stands for this one write, for accounts that label namespaces and have no other business
@@ -15,12 +15,10 @@ const PERMISSION: (&str, &str, &str) = ("bindery.dev", "namespacelabels", "updat
 /// The guarded labels that `change` sets, changes or removes on a namespace: the key, and the value as it would be.
 pub fn changed(change: &Change) -> impl Iterator<Item = (&str, Option<&str>)> {
     let (old, new) = match &change.subject {
-        ChangedObject::Namespace(Transition::Create(new)) => (None, Some(new)),
-        ChangedObject::Namespace(Transition::Update { old, new }) => (Some(old), Some(new)),
-        ChangedObject::Namespace(Transition::Delete(_))
-        | ChangedObject::Volume(_)
-        | ChangedObject::Claim(_) => (None, None),
+        ChangedObject::Namespace(transition) => (transition.stored(), transition.proposed()),
+        ChangedObject::Volume(_) | ChangedObject::Claim(_) => (None, None),
     };
+    let old = old.filter(|_| new.is_some());
     let value = |namespace: Option<&'_ Namespace>, key: &str| {
         namespace.and_then(|namespace| namespace.labels.get(key)).map(str::to_owned)
     };

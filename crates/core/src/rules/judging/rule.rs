@@ -164,6 +164,11 @@ impl RequestType {
         Self { endpoint: Endpoint::Tenancy, resource, operation }
     }
 
+    /// A request type through the endpoint that puts back what a manifest dropped.
+    pub const fn restore(resource: Resource, operation: Operation) -> Self {
+        Self { endpoint: Endpoint::Restore, resource, operation }
+    }
+
     /// A request type through the endpoint that lets requests pass when the webhook is down.
     pub const fn advise(resource: Resource, operation: Operation) -> Self {
         Self { endpoint: Endpoint::Advise, resource, operation }

@@ -6,7 +6,6 @@ use crate::model::annotations::{
     BIND_COMPLETED, CLAIM_PROTECTION, VOLUME_PREFIX, VOLUME_PROTECTION,
 };
 use crate::model::{Claim, ClaimPhase, Deletion, Reservation, Volume, VolumePhase};
-use crate::rules::judging::rule::Endpoint;
 
 pub(super) static MUTATION: Mutation = Mutation {
     id: "restore-binding",
@@ -14,16 +13,8 @@ pub(super) static MUTATION: Mutation = Mutation {
     warning: WarningMode::Warned,
     creators: Creators::NotProvisioners,
     request_types: &[
-        RequestType {
-            endpoint: Endpoint::Restore,
-            resource: Resource::Volumes,
-            operation: Operation::Update,
-        },
-        RequestType {
-            endpoint: Endpoint::Restore,
-            resource: Resource::Claims,
-            operation: Operation::Update,
-        },
+        RequestType::restore(Resource::Volumes, Operation::Update),
+        RequestType::restore(Resource::Claims, Operation::Update),
     ],
     page: Page {
         hazard: "A manifest of a bound PV or PVC is applied or replaced again, without what the binder has \

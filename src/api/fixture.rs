@@ -142,12 +142,24 @@ fn volume(words: &[&str]) -> Parsed<FixtureObject> {
     Ok(item)
 }
 
-fn volume_option(item: &mut FixtureObject, option: &str) -> Parsed<()> {
+/// What volumes and claims have in common; `unknown` is said of any other option.
+fn common_option(item: &mut FixtureObject, option: &str, unknown: &'static str) -> Parsed<()> {
     let object = &mut item.object;
     match option.split_once('=') {
         Some(("class", class)) => object["spec"]["storageClassName"] = json!(class),
         Some(("mode", mode)) => object["spec"]["volumeMode"] = json!(mode),
         Some(("attributes", class)) => object["spec"]["volumeAttributesClassName"] = json!(class),
+        Some(("owner", owner)) => own(object, owner)?,
+        Some(("annotation", note)) => annotate(object, note)?,
+        None if option == "terminating" => item.is_terminating = true,
+        _ => return Err(unknown),
+    }
+    Ok(())
+}
+
+fn volume_option(item: &mut FixtureObject, option: &str) -> Parsed<()> {
+    let object = &mut item.object;
+    match option.split_once('=') {
         Some(("policy", policy)) => {
             object["spec"]["persistentVolumeReclaimPolicy"] = json!(policy);
         }
@@ -158,7 +170,6 @@ fn volume_option(item: &mut FixtureObject, option: &str) -> Parsed<()> {
         }
         Some(("handle", handle)) => object["spec"]["csi"]["volumeHandle"] = json!(handle),
         Some(("share", path)) => object["spec"]["nfs"]["path"] = json!(path),
-        Some(("owner", owner)) => own(object, owner)?,
         Some((kind @ ("hostPath" | "local"), path)) => source(object, kind, json!({"path": path})),
         Some(("node", node)) => {
             object["spec"]["nodeAffinity"] = json!({"required": {"nodeSelectorTerms": [
@@ -178,7 +189,6 @@ fn volume_option(item: &mut FixtureObject, option: &str) -> Parsed<()> {
             object["spec"]["claimRef"] =
                 serde_json::from_str(text).map_err(|_| "claimRef is not JSON")?;
         }
-        Some(("annotation", note)) => annotate(object, note)?,
         Some(("label", label)) => {
             let (key, value) = label.split_once(':').ok_or("a label is KEY:VALUE")?;
             object["metadata"]["labels"] = json!({key: value});
@@ -188,8 +198,7 @@ fn volume_option(item: &mut FixtureObject, option: &str) -> Parsed<()> {
                 list.push(json!(name));
             }
         }
-        None if option == "terminating" => item.is_terminating = true,
-        _ => return Err("unknown option of a volume"),
+        _ => common_option(item, option, "unknown option of a volume")?,
     }
     Ok(())
 }
@@ -254,33 +263,30 @@ fn claim(words: &[&str]) -> Parsed<FixtureObject> {
         is_terminating: false,
     };
     for option in options {
-        let object = &mut item.object;
-        match option.split_once('=') {
-            Some(("class", class)) => object["spec"]["storageClassName"] = json!(class),
-            Some(("mode", mode)) => object["spec"]["volumeMode"] = json!(mode),
-            Some(("attributes", class)) => {
-                object["spec"]["volumeAttributesClassName"] = json!(class);
-            }
-            Some(("volume", volume)) => object["spec"]["volumeName"] = json!(volume),
-            Some(("request", size)) => {
-                object["spec"]["resources"]["requests"]["storage"] = json!(size);
-            }
-            Some(("selector", label)) => {
-                let (key, value) = label.split_once(':').ok_or("a selector is KEY:VALUE")?;
-                object["spec"]["selector"] = json!({"matchLabels": {key: value}});
-            }
-            Some(("snapshot", name)) => {
-                object["spec"]["dataSource"] = json!({
-                    "apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": name,
-                });
-            }
-            Some(("owner", owner)) => own(object, owner)?,
-            Some(("annotation", note)) => annotate(object, note)?,
-            None if *option == "terminating" => item.is_terminating = true,
-            _ => return Err("unknown option of a claim"),
-        }
+        claim_option(&mut item, option)?;
     }
     Ok(item)
+}
+
+fn claim_option(item: &mut FixtureObject, option: &str) -> Parsed<()> {
+    let object = &mut item.object;
+    match option.split_once('=') {
+        Some(("volume", volume)) => object["spec"]["volumeName"] = json!(volume),
+        Some(("request", size)) => {
+            object["spec"]["resources"]["requests"]["storage"] = json!(size);
+        }
+        Some(("selector", label)) => {
+            let (key, value) = label.split_once(':').ok_or("a selector is KEY:VALUE")?;
+            object["spec"]["selector"] = json!({"matchLabels": {key: value}});
+        }
+        Some(("snapshot", name)) => {
+            object["spec"]["dataSource"] = json!({
+                "apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": name,
+            });
+        }
+        _ => common_option(item, option, "unknown option of a claim")?,
+    }
+    Ok(())
 }
 
 /// A claim and a volume in the state in which the binder leaves them.
@@ -301,30 +307,18 @@ fn pair(words: &[&str]) -> Parsed<Vec<FixtureObject>> {
     });
     for option in options {
         match option.split_once('=') {
-            Some(("class", class)) => {
+            Some(("class" | "mode" | "attributes", _)) => {
                 volume_option(&mut volume, option)?;
-                claim.object["spec"]["storageClassName"] = json!(class);
-            }
-            Some(("mode", mode)) => {
-                volume_option(&mut volume, option)?;
-                claim.object["spec"]["volumeMode"] = json!(mode);
-            }
-            Some(("attributes", class)) => {
-                volume_option(&mut volume, option)?;
-                claim.object["spec"]["volumeAttributesClassName"] = json!(class);
+                claim_option(&mut claim, option)?;
             }
             // What the claim asks for by now; its driver is at work.
-            Some(("wants", class)) => {
-                claim.object["spec"]["volumeAttributesClassName"] = json!(class);
-            }
+            Some(("wants", class)) => claim_option(&mut claim, &format!("attributes={class}"))?,
             // What its driver has been asked for; it may ask for something else by now.
             Some(("modifying", class)) => {
                 claim.object["status"]["modifyVolumeStatus"] =
                     json!({"status": "InProgress", "targetVolumeAttributesClassName": class});
             }
-            Some(("request", size)) => {
-                claim.object["spec"]["resources"]["requests"]["storage"] = json!(size);
-            }
+            Some(("request", _)) => claim_option(&mut claim, option)?,
             None if *option == "claim-terminating" => claim.is_terminating = true,
             None if *option == "volume-terminating" => volume.is_terminating = true,
             _ => volume_option(&mut volume, option)?,

@@ -14,7 +14,7 @@ use super::examples::{
     CLAIM_TOO_LARGE, CLAIMS, ExampleFile, VOLUME_ARCHIVE_1, VOLUMES, collection,
 };
 use super::play::ask;
-use super::print::{Printer, Word};
+use super::print::{Printer, Word, verdict};
 use super::setup::DemoSetup;
 use super::stopwatch::Stopwatch;
 use super::table::{milliseconds, row, table};
@@ -139,16 +139,13 @@ pub(super) async fn play(
         unexpected += usize::from(!reported.faults.is_empty());
     }
     controller.stop().await?;
-    let verdict = match unexpected {
-        0 => "all as documented".to_owned(),
-        count => format!("{count} NOT AS DOCUMENTED, which is a defect: please report it"),
-    };
     let slowest = times.iter().max().copied().unwrap_or_default();
     printer.gap()?;
     printer.paragraph(&format!(
-        "{} PVCs bound, the slowest after {}; {verdict}.",
+        "{} PVCs bound, the slowest after {}; {}.",
         times.len(),
-        milliseconds(slowest)
+        milliseconds(slowest),
+        verdict(unexpected)
     ))?;
     printer.flush()?;
     Ok(unexpected)

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::act::{Act, Caller};
 use super::admission::ReviewTally;
 use super::error::DemoError;
-use super::print::{Printer, Word};
+use super::print::{Printer, Word, verdict};
 use super::scenes::{AdmissionScene, Then};
 use super::setup::DemoSetup;
 
@@ -78,15 +78,12 @@ pub(super) async fn play(
         .iter()
         .map(|word| format!("{} {}", tally.get(word).copied().unwrap_or_default(), word.as_str()))
         .collect();
-    let verdict = match unexpected {
-        0 => "all as documented".to_owned(),
-        count => format!("{count} NOT AS DOCUMENTED, which is a defect: please report it"),
-    };
     printer.gap()?;
     printer.paragraph(&format!(
-        "{} scenes, {reviews} reviews over TLS: {}; {verdict}.",
+        "{} scenes, {reviews} reviews over TLS: {}; {}.",
         scenes.len(),
-        counts.join(", ")
+        counts.join(", "),
+        verdict(unexpected)
     ))?;
     printer.flush()?;
     Ok(unexpected)

@@ -49,6 +49,14 @@ impl Word {
     }
 }
 
+/// What is said of all scenes, of which so many ended otherwise than documented.
+pub(super) fn verdict(unexpected: usize) -> String {
+    match unexpected {
+        0 => "all as documented".to_owned(),
+        count => format!("{count} NOT AS DOCUMENTED, which is a defect: please report it"),
+    }
+}
+
 /// Writes blocks.
 pub(super) struct Printer<'a> {
     out: &'a mut dyn Write,

@@ -61,7 +61,5 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
          WaitForFirstConsumer",
         new.name
     );
-    let mut violation = Violation::new("spec.storageClassName", text);
-    violation.depends_on.extend(dependency);
-    vec![violation]
+    vec![Violation::new("spec.storageClassName", text).depending_on_all(dependency)]
 }

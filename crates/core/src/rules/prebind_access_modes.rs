@@ -2,7 +2,7 @@
 
 use super::judging::examples::pairings;
 use super::judging::prebind::{
-    Prebind, REQUEST_TYPES, Side, unless_found_or_mutual, violations,
+    OTHER_CLAIM, Prebind, REQUEST_TYPES, unless_found_or_mutual, violations,
 };
 use super::prelude::*;
 use crate::binding::Mismatch;
@@ -52,20 +52,10 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
 }
 
 fn text(prebind: &Prebind<'_>, requested: &AccessModes, offered: &AccessModes) -> String {
-    match prebind.side {
-        Side::Volume => format!(
-            "PV \"{}\" offers {offered}, but PVC \"{}\", for which it is reserved, requests \
-             {requested}; {}; remove spec.claimRef or name another PVC",
-            prebind.volume.name,
-            prebind.claim.key,
-            prebind.consequence()
-        ),
-        Side::ClaimNames | Side::ClaimFinds => format!(
-            "PVC \"{}\" requests {requested}, but {} does not offer it; {}; {}",
-            prebind.claim.key.name,
-            prebind.the_volume(),
-            prebind.consequence(),
-            prebind.way_out("request fewer access modes")
-        ),
-    }
+    let (offers, requested) = (format!("offers {offered}"), requested.to_string());
+    prebind.text(
+        [&offers, &requested, OTHER_CLAIM],
+        [&requested, "does not offer it", "request fewer access modes"],
+        prebind.consequence(),
+    )
 }

@@ -2,7 +2,7 @@
 
 use super::judging::examples::pairings;
 use super::judging::prebind::{
-    Prebind, REQUEST_TYPES, Side, unless_found, unless_mutual, violations,
+    OTHER_CLAIM, Prebind, REQUEST_TYPES, unless_found, unless_mutual, violations,
 };
 use super::prelude::*;
 use crate::binding::Mismatch;
@@ -67,26 +67,13 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
 }
 
 fn text(prebind: &Prebind<'_>) -> String {
-    let (claim, volume) = (prebind.claim, prebind.volume);
-    match prebind.side {
-        Side::Volume => format!(
-            "PV \"{}\" has {}, but PVC \"{}\", for which it is reserved, requests {}; {}; remove \
-             spec.claimRef or name another PVC",
-            volume.name,
-            volume.capacity,
-            claim.key,
-            claim.request,
-            prebind.consequence()
-        ),
-        Side::ClaimNames | Side::ClaimFinds => format!(
-            "PVC \"{}\" requests {}, but {} is smaller; {}; {}",
-            claim.key.name,
-            claim.request,
-            prebind.the_volume(),
-            prebind.consequence(),
-            prebind.way_out("request less")
-        ),
-    }
+    let has = format!("has {}", prebind.volume.capacity);
+    let requested = prebind.claim.request.to_string();
+    prebind.text(
+        [&has, &requested, OTHER_CLAIM],
+        [&requested, "is smaller", "request less"],
+        prebind.consequence(),
+    )
 }
 
 /// A class that allows expansion may let the volume follow: a warning then.

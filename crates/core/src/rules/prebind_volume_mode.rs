@@ -1,7 +1,7 @@
 //! Prebinding a raw device to a claim for a file system, or the reverse.
 
 use super::judging::examples::pairings;
-use super::judging::prebind::{Prebind, REQUEST_TYPES, Side, unless_found, violations};
+use super::judging::prebind::{OTHER_CLAIM, Prebind, REQUEST_TYPES, unless_found, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::VolumeMode;
@@ -44,19 +44,9 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
 }
 
 fn text(prebind: &Prebind<'_>, requested: &VolumeMode, offered: &VolumeMode) -> String {
-    match prebind.side {
-        Side::Volume => format!(
-            "PV \"{}\" has volume mode {offered}, but PVC \"{}\", for which it is reserved, \
-             requests {requested}; no pod could start with it; remove spec.claimRef or name \
-             another PVC",
-            prebind.volume.name, prebind.claim.key
-        ),
-        Side::ClaimNames | Side::ClaimFinds => format!(
-            "PVC \"{}\" requests volume mode {requested}, but {} has another; no pod could start \
-             with it; {}",
-            prebind.claim.key.name,
-            prebind.the_volume(),
-            prebind.way_out("use the volume mode of the PV")
-        ),
-    }
+    prebind.text(
+        [&format!("has volume mode {offered}"), &requested.to_string(), OTHER_CLAIM],
+        [&format!("volume mode {requested}"), "has another", "use the volume mode of the PV"],
+        "no pod could start with it",
+    )
 }

@@ -63,9 +63,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         when.describe(what),
         harmless(&old.policy)
     );
-    let mut violation = Violation::new("spec.persistentVolumeReclaimPolicy", text);
-    violation.depends_on.extend(dependency);
-    vec![violation]
+    vec![Violation::new("spec.persistentVolumeReclaimPolicy", text).depending_on_all(dependency)]
 }
 
 /// What to do instead of a switch from `old` to a policy that destroys.

@@ -71,6 +71,30 @@ impl Prebind<'_> {
         }
     }
 
+    /// What is wrong with the pair, and what follows from it. Of the volume, if that is written: what it has, what the
+    /// claim requests, and what to do instead. Of the claim, if that is: what it requests, what the volume is or has
+    /// instead, and what its author can do.
+    pub fn text(
+        &self,
+        [has, wanted, advice]: [&str; 3],
+        [requested, other, first]: [&str; 3],
+        consequence: &str,
+    ) -> String {
+        let (volume, claim) = (&self.volume.name, &self.claim.key);
+        match self.side {
+            Side::Volume => format!(
+                "PV \"{volume}\" {has}, but PVC \"{claim}\", for which it is reserved, requests \
+                 {wanted}; {consequence}; {advice}"
+            ),
+            Side::ClaimNames | Side::ClaimFinds => format!(
+                "PVC \"{}\" requests {requested}, but {} {other}; {consequence}; {}",
+                claim.name,
+                self.the_volume(),
+                self.way_out(first)
+            ),
+        }
+    }
+
     /// What the author of the claim can do, besides `first`.
     pub fn way_out(&self, first: &str) -> String {
         match self.side {
@@ -87,6 +111,9 @@ pub fn not_available(volume: &VolumeName, claim: &str) -> String {
          spec.volumeName or ask your platform team"
     )
 }
+
+/// What to do about a volume that is reserved for a claim which it does not suit.
+pub const OTHER_CLAIM: &str = "remove spec.claimRef or name another PVC";
 
 /// The requests that can make a prebind, for the rules of this family.
 pub const REQUEST_TYPES: &[RequestType] = &[
@@ -150,27 +177,17 @@ pub fn class_text(
         None => format!("no {kind}"),
         Some(name) => format!("{kind} \"{name}\""),
     };
-    let (volume, claim, requested) = (prebind.volume, prebind.claim, named(requested));
+    let (has, requested) = (format!("has {}", named(offered)), named(requested));
     let consequence = match prebind.side {
         Side::Volume | Side::ClaimNames if prebind.is_mutual() => prebind.consequence(),
         Side::ClaimNames => prebind.consequence(),
         Side::Volume | Side::ClaimFinds => reserved,
     };
-    match prebind.side {
-        Side::Volume => format!(
-            "PV \"{}\" has {}, but PVC \"{}\", for which it is reserved, requests {requested}; \
-             {consequence}; use the {kind} of the PVC or remove spec.claimRef",
-            volume.name,
-            named(offered),
-            claim.key
-        ),
-        Side::ClaimNames | Side::ClaimFinds => format!(
-            "PVC \"{}\" requests {requested}, but {} has another {kind}; {consequence}; {}",
-            claim.key.name,
-            prebind.the_volume(),
-            prebind.way_out(&format!("use the {kind} of the PV"))
-        ),
-    }
+    prebind.text(
+        [&has, &requested, &format!("use the {kind} of the PVC or remove spec.claimRef")],
+        [&requested, &format!("has another {kind}"), &format!("use the {kind} of the PV")],
+        consequence,
+    )
 }
 
 /// Every prebind that `change` makes or worsens.

@@ -3,21 +3,19 @@
 use serde::de::{Error as _, IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::bounded::{
-    ByteMeter, LabelUse, OptionalText, ReadModes, Section, Text, parse_metered, wire,
-};
+use super::bounded::{ByteMeter, LabelUse, OptionalText, Section, Text, parse_metered, wire};
 use super::metadata::Metadata;
 use super::object::{ObjectWire, StatusWire};
 use super::quantity::CapacityWire;
 use super::topology::{SelectorWire, selector};
 use crate::model::{
-    Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Content, Reported, Selector, TermError,
-    VolumeMode, VolumeName,
+    AccessModes, Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Content, Reported, Selector,
+    TermError, VolumeMode, VolumeName,
 };
 
 wire! {
     struct ClaimSpecWire<'a> {
-        access_modes: ReadModes = "accessModes",
+        access_modes: AccessModes = "accessModes",
         resources: Option<ResourcesWire> = "resources",
         volume_mode: Option<Text<'a>> = "volumeMode",
         storage_class_name: Option<Text<'a>> = "storageClassName",
@@ -89,7 +87,7 @@ fn assemble(
         created: metadata.created(),
         deletion: metadata.deletion(),
         owners: owners.map(|owner| owner.uid).collect(),
-        access_modes: spec.access_modes.0,
+        access_modes: spec.access_modes,
         request: CapacityWire::storage(spec.resources.and_then(|resources| resources.requests)),
         mode: VolumeMode::from_text(spec.volume_mode.text()),
         class_field: ClassRequest::from_text(spec.storage_class_name.text()),
@@ -102,22 +100,19 @@ fn assemble(
         volume: spec.volume_name.filled().map(VolumeName::new),
         phase: ClaimPhase::from_text(status.phase.text()),
         reported: Reported {
-            access_modes: status.access_modes.0,
-            capacity: status.capacity.and_then(|amounts| amounts.storage).map(|storage| storage.0),
+            access_modes: status.access_modes,
+            capacity: status.capacity.and_then(|amounts| amounts.storage),
             attributes_class: status
                 .current_volume_attributes_class_name
                 .filled()
                 .map(ClassName::new),
         },
-        allocated: status
-            .allocated_resources
-            .and_then(|amounts| amounts.storage)
-            .map(|storage| storage.0),
+        allocated: status.allocated_resources.and_then(|amounts| amounts.storage),
         modifying_to: status.modify_volume_status.as_ref().and_then(|modifying| {
             modifying.target_volume_attributes_class_name.filled().map(ClassName::new)
         }),
-        annotations: metadata.annotations.0,
-        finalizers: metadata.finalizers.0,
+        annotations: metadata.annotations,
+        finalizers: metadata.finalizers,
     }
 }
 

@@ -29,7 +29,7 @@ pub fn class(text: &str) -> Result<Class, serde_json::Error> {
     let metadata = wire.metadata;
     let is_default = [DEFAULT_CLASS, BETA_DEFAULT_CLASS]
         .iter()
-        .any(|key| metadata.annotations.0.get(key) == Some("true"));
+        .any(|key| metadata.annotations.get(key) == Some("true"));
     let default = if is_default {
         DefaultMark::Marked { created: metadata.creation_timestamp.or_empty().into() }
     } else {

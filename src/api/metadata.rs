@@ -1,14 +1,15 @@
 //! `metadata` of any object: the fields that decisions read.
 
 use jiff::Timestamp;
-use serde::de::{Deserializer, IgnoredAny, SeqAccess};
+use serde::de::{IgnoredAny, SeqAccess};
 
 use super::bounded::{
-    OptionalText, Parse, ParseBudget, ReadAnnotations, ReadFinalizers, ReadLabels, Seed, Text,
-    WireCollection, parse_collection, wire,
+    OptionalText, ParseBudget, ReadLabels, Seed, Text, WireCollection, parsed_as_collection, wire,
 };
 use super::digest::Digest;
-use crate::model::{CreationTimestamp, Deletion, Owner, ResourceVersion, Uid};
+use crate::model::{
+    Annotations, CreationTimestamp, Deletion, Finalizers, Owner, ResourceVersion, Uid,
+};
 
 wire! {
     /// The wire form of `metadata`.
@@ -29,9 +30,9 @@ wire! {
         /// The labels, if they were wanted.
         pub labels: ReadLabels = "labels",
         /// The annotations that decisions read.
-        pub annotations: ReadAnnotations = "annotations",
+        pub annotations: Annotations = "annotations",
         /// The finalizers that decisions read.
-        pub finalizers: ReadFinalizers = "finalizers",
+        pub finalizers: Finalizers = "finalizers",
         /// The owners.
         pub owner_references: OwnersWire<'a> = "ownerReferences",
     }
@@ -96,14 +97,7 @@ impl<'de: 'a, 'a> WireCollection<'de> for OwnersWire<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Parse<'de> for OwnersWire<'a> {
-    fn parse<D: Deserializer<'de>>(
-        budget: &ParseBudget<'_>,
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        parse_collection(budget, deserializer)
-    }
-}
+parsed_as_collection!(OwnersWire<'de>);
 
 impl Metadata<'_> {
     /// Whether deletion was asked for.

@@ -6,10 +6,11 @@
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::bounded::{List, ReadModes, Section, Text, wire};
+use super::bounded::{List, Section, Text, wire};
 use super::metadata::Metadata;
 use super::quantity::CapacityWire;
 use super::topology::NodeSelectorWire;
+use crate::model::AccessModes;
 
 /// One source of a volume's spec; the API server allows exactly one.
 pub(super) type SourceField<'a> = Option<Box<SourceWire<'a>>>;
@@ -27,7 +28,7 @@ wire! {
     #[derive(Debug)]
     pub(super) struct StatusWire<'a> {
         pub(super) phase: Option<Text<'a>> = "phase",
-        pub(super) access_modes: ReadModes = "accessModes",
+        pub(super) access_modes: AccessModes = "accessModes",
         pub(super) capacity: Option<CapacityWire> = "capacity",
         pub(super) current_volume_attributes_class_name: Option<Text<'a>> = "currentVolumeAttributesClassName",
         pub(super) allocated_resources: Option<CapacityWire> = "allocatedResources",
@@ -43,7 +44,7 @@ wire! {
     /// The fields of a spec that decisions read, and the sources, one of which is there.
     pub(super) struct VolumeSpecWire<'a> {
         pub(super) capacity: Option<CapacityWire> = "capacity",
-        pub(super) access_modes: ReadModes = "accessModes",
+        pub(super) access_modes: AccessModes = "accessModes",
         pub(super) volume_mode: Option<Text<'a>> = "volumeMode",
         pub(super) storage_class_name: Option<Text<'a>> = "storageClassName",
         pub(super) volume_attributes_class_name: Option<Text<'a>> = "volumeAttributesClassName",

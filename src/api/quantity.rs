@@ -11,37 +11,34 @@ use crate::model::Quantity;
 ///
 /// Kubernetes: `resource/quantity.go`, `UnmarshalJSON`: null is zero, quotes are optional, white
 /// space around the amount is trimmed. `SetDefaults_ResourceList`: rounded up to thousandths.
-#[derive(Clone, Debug)]
-pub struct WireQuantity(pub Quantity);
-
-impl<'de> Parse<'de> for WireQuantity {
+impl<'de> Parse<'de> for Quantity {
     fn parse<D: Deserializer<'de>>(_: &ParseBudget<'_>, deserializer: D) -> Result<Self, D::Error> {
         struct QuantityVisitor;
         impl Visitor<'_> for QuantityVisitor {
-            type Value = WireQuantity;
+            type Value = Quantity;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an amount such as 10Gi")
             }
 
-            fn visit_unit<E>(self) -> Result<WireQuantity, E> {
-                Ok(WireQuantity(Quantity::ZERO))
+            fn visit_unit<E>(self) -> Result<Quantity, E> {
+                Ok(Quantity::ZERO)
             }
 
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<WireQuantity, E> {
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Quantity, E> {
                 let amount = Quantity::parse(text.trim()).map_err(E::custom)?;
-                Ok(WireQuantity(amount.rounded_up_to_thousandths()))
+                Ok(amount.rounded_up_to_thousandths())
             }
 
-            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<WireQuantity, E> {
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Quantity, E> {
                 self.visit_str(&number.to_string())
             }
 
-            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<WireQuantity, E> {
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Quantity, E> {
                 self.visit_str(&number.to_string())
             }
 
-            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<WireQuantity, E> {
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Quantity, E> {
                 self.visit_str(&number.to_string())
             }
         }
@@ -53,13 +50,13 @@ wire! {
     /// Amounts of a volume or a claim by resource; only storage is read.
     #[derive(Debug)]
     pub(super) struct CapacityWire {
-        pub(super) storage: Option<WireQuantity> = "storage",
+        pub(super) storage: Option<Quantity> = "storage",
     }
 }
 
 impl CapacityWire {
     /// The amount of storage, zero where absent.
     pub(super) fn storage(amounts: Option<Self>) -> Quantity {
-        amounts.and_then(|amounts| amounts.storage).map_or(Quantity::ZERO, |storage| storage.0)
+        amounts.and_then(|amounts| amounts.storage).unwrap_or(Quantity::ZERO)
     }
 }

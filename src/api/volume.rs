@@ -84,7 +84,7 @@ pub(super) fn spec_of<'a>(
     Ok(Spec {
         text,
         mount_options: spec.mount_options.map_or("", RawValue::get),
-        access_modes: spec.access_modes.0,
+        access_modes: spec.access_modes,
         capacity: CapacityWire::storage(spec.capacity),
         mode: VolumeMode::from_text(spec.volume_mode.text()),
         class: spec.storage_class_name.filled().map(ClassName::new),
@@ -158,8 +158,8 @@ fn assemble(metadata: Metadata<'_>, spec: Spec<'_>, status: Option<StatusWire<'_
         storage: spec.found.storage,
         phase: VolumePhase::from_text(phase.text()),
         labels: metadata.labels.0,
-        annotations: metadata.annotations.0,
-        finalizers: metadata.finalizers.0,
+        annotations: metadata.annotations,
+        finalizers: metadata.finalizers,
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess};
 
-use super::wire::{Parse, Seed, StrSeed, WireCollection, parse_collection};
+use super::wire::{Seed, StrSeed, WireCollection, parsed_as_collection};
 use super::{LabelUse, ParseBudget, Text, cut};
 use crate::model::annotations::{
     ATTACHER_PREFIX, JUDGED_LABELS, LAST_APPLIED, PairsBuilder, ReadAs, is_read_finalizer, read_as,
@@ -37,16 +37,11 @@ fn value<'de, A: MapAccess<'de>>(
     Ok(map.next_value_seed(Seed::<Option<Text<'_>>>::new(budget))?.unwrap_or_default())
 }
 
-macro_rules! parsed_as_collection {
-    ($($type:ty),*) => {$(
-        impl<'de> Parse<'de> for $type {
-            fn parse<D: Deserializer<'de>>(budget: &ParseBudget<'_>, deserializer: D) -> Result<Self, D::Error> {
-                parse_collection(budget, deserializer)
-            }
-        }
-    )*};
-}
-parsed_as_collection!(ReadLabels, MatchLabels, ReadFinalizers, ReadModes, ReadAnnotations);
+parsed_as_collection!(ReadLabels);
+parsed_as_collection!(MatchLabels);
+parsed_as_collection!(Finalizers);
+parsed_as_collection!(AccessModes);
+parsed_as_collection!(Annotations);
 
 /// The labels of an object, as far as they are wanted.
 #[derive(Debug, Default)]
@@ -118,10 +113,7 @@ fn some_labels<'de, 'k, A: MapAccess<'de>>(
 }
 
 /// Finalizers that decisions read.
-#[derive(Debug, Default)]
-pub struct ReadFinalizers(pub Finalizers);
-
-impl<'de> WireCollection<'de> for ReadFinalizers {
+impl<'de> WireCollection<'de> for Finalizers {
     const EXPECTED: &'static str = "a list of finalizers";
 
     fn from_seq<A: SeqAccess<'de>>(_: &ParseBudget<'_>, mut names: A) -> Result<Self, A::Error> {
@@ -135,15 +127,12 @@ impl<'de> WireCollection<'de> for ReadFinalizers {
                 kept.insert(name);
             }
         }
-        Ok(Self(kept.into_iter().collect()))
+        Ok(kept.into_iter().collect())
     }
 }
 
 /// Access modes, each once: the API server accepts as many of the same as a list may hold.
-#[derive(Debug, Default)]
-pub struct ReadModes(pub AccessModes);
-
-impl<'de> WireCollection<'de> for ReadModes {
+impl<'de> WireCollection<'de> for AccessModes {
     const EXPECTED: &'static str = "a list";
 
     fn from_seq<A: SeqAccess<'de>>(
@@ -157,15 +146,12 @@ impl<'de> WireCollection<'de> for ReadModes {
                 kept.insert(name);
             }
         }
-        Ok(Self(AccessModes::from_names(kept.iter().map(|name| &**name))))
+        Ok(Self::from_names(kept.iter().map(|name| &**name)))
     }
 }
 
 /// Annotations that decisions read; the others are skipped.
-#[derive(Debug, Default)]
-pub struct ReadAnnotations(pub Annotations);
-
-impl<'de> WireCollection<'de> for ReadAnnotations {
+impl<'de> WireCollection<'de> for Annotations {
     const EXPECTED: &'static str = "a map of annotations";
 
     fn from_map<A: MapAccess<'de>>(budget: &ParseBudget<'_>, mut map: A) -> Result<Self, A::Error> {
@@ -193,6 +179,6 @@ impl<'de> WireCollection<'de> for ReadAnnotations {
             budget.meter.count(more);
             kept.push(&key, &value.0);
         }
-        Annotations::new(kept).map(Self).map_err(|key| duplicate(&key))
+        Self::new(kept).map_err(|key| duplicate(&key))
     }
 }

@@ -18,11 +18,11 @@ use std::fmt;
 use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::de::Read;
 
-pub use self::collections::{MatchLabels, ReadAnnotations, ReadFinalizers, ReadLabels, ReadModes};
-pub(super) use self::wire::wire;
+pub use self::collections::{MatchLabels, ReadLabels};
 pub use self::wire::{
     Parse, Seed, StrSeed, WireCollection, WireObject, parse_collection, parse_object,
 };
+pub(super) use self::wire::{parsed_as_collection, wire};
 
 /// How many bytes are collected from one object beside its sections: the volumes of a pod, or the labels of a
 /// node or of a stored volume. 864 KiB: 30,000 labels, which is what the API server was seen to accept.
@@ -294,11 +294,4 @@ impl<'de, T: Parse<'de>> WireCollection<'de> for List<T> {
     }
 }
 
-impl<'de, T: Parse<'de>> Parse<'de> for List<T> {
-    fn parse<D: Deserializer<'de>>(
-        budget: &ParseBudget<'_>,
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        parse_collection(budget, deserializer)
-    }
-}
+parsed_as_collection!(List<T>, T);

@@ -2,11 +2,11 @@
 
 use super::collections::{ATTACHERS_COUNT_MAX, FAMILY_BYTES, NEWER_MODES_COUNT_MAX};
 use super::*;
-use crate::model::AccessMode;
 use crate::model::annotations::{
     ATTACHER_PREFIX, CLAIM_PROTECTION, LAST_APPLIED, PROVISIONED_BY, SELECTED_NODE,
     VOLUME_PROTECTION,
 };
+use crate::model::{AccessMode, AccessModes, Annotations, Finalizers};
 
 /// Entries of one letter that fit into an allowance.
 const MAX: usize = ALLOWANCE_BYTES / (ENTRY_BYTES + 1);
@@ -16,10 +16,10 @@ wire! {
     struct Sample<'a> {
         list: List<Text<'a>> = "list",
         section: Section<List<Text<'a>>> = "section",
-        modes: ReadModes = "modes",
+        modes: AccessModes = "modes",
         nested: List<Sample<'a>> = "nested",
-        finalizers: ReadFinalizers = "finalizers",
-        annotations: ReadAnnotations = "annotations",
+        finalizers: Finalizers = "finalizers",
+        annotations: Annotations = "annotations",
         labels: ReadLabels = "labels",
         terms: MatchLabels = "terms",
     }
@@ -89,7 +89,7 @@ fn annotations_are_read_by_their_key_however_many_others_there_are() {
             others.join(",")
         );
         let read = sample(&text);
-        let annotations = &read.value.annotations.0;
+        let annotations = &read.value.annotations;
         assert_eq!(annotations.get(SELECTED_NODE), Some("a"));
         assert_eq!(annotations.get(PROVISIONED_BY), Some("b"));
         let kept: usize =
@@ -110,9 +110,9 @@ fn plain_finalizers_are_kept_however_many_others_there_are() {
     );
     let read = sample(&text);
     let plain = |name: &&str| !name.starts_with(ATTACHER_PREFIX);
-    let kept: Vec<&str> = read.value.finalizers.0.iter().filter(plain).collect();
+    let kept: Vec<&str> = read.value.finalizers.iter().filter(plain).collect();
     assert_eq!(kept, [VOLUME_PROTECTION, CLAIM_PROTECTION]);
-    assert_eq!(read.value.finalizers.0.iter().count(), 2 + ATTACHERS_COUNT_MAX);
+    assert_eq!(read.value.finalizers.iter().count(), 2 + ATTACHERS_COUNT_MAX);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn access_modes_are_kept_once_each() {
         (0..100).map(|number| format!("\"Newer{number}\"")).collect::<Vec<_>>().join(",")
     );
     let read = sample(&text);
-    let modes = &read.value.modes.0;
+    let modes = &read.value.modes;
     assert!(modes.has(AccessMode::ReadOnlyMany) && modes.has(AccessMode::ReadWriteOnce));
     assert!(modes.count() <= 2 + NEWER_MODES_COUNT_MAX);
 }
@@ -180,7 +180,7 @@ fn a_list_in_place_of_a_map_is_an_error() {
 #[test]
 fn of_the_last_applied_manifest_only_its_presence_is_kept() {
     let read = sample(&format!(r#"{{"annotations":{{"{LAST_APPLIED}":"{{}}"}}}}"#));
-    assert_eq!(read.value.annotations.0.get(LAST_APPLIED), Some(""));
+    assert_eq!(read.value.annotations.get(LAST_APPLIED), Some(""));
 }
 
 /// The longest reason names what was expected; a key is on one line.

@@ -108,6 +108,21 @@ pub fn parse_collection<'de, T: WireCollection<'de>, D: Deserializer<'de>>(
     deserializer.deserialize_any(CollectionVisitor(Seed::new(budget)))
 }
 
+/// Parses a type as the [`WireCollection`] that it is; with these parameters, if it has any.
+macro_rules! parsed_as_collection {
+    ($type:ty $(, $param:ident)?) => {
+        impl<'de $(, $param: $crate::api::bounded::Parse<'de>)?> $crate::api::bounded::Parse<'de> for $type {
+            fn parse<D: serde::de::Deserializer<'de>>(
+                budget: &$crate::api::bounded::ParseBudget<'_>,
+                deserializer: D,
+            ) -> Result<Self, D::Error> {
+                $crate::api::bounded::parse_collection(budget, deserializer)
+            }
+        }
+    };
+}
+pub(in crate::api) use parsed_as_collection;
+
 /// A type with named fields, declared by `wire!`.
 pub trait WireObject<'de>: Default {
     /// The names of its fields in JSON.
@@ -215,25 +230,7 @@ macro_rules! plain {
         }
     )*};
 }
-plain!(bool, i64, String, IgnoredAny);
-
-impl<'de: 'a, 'a> Parse<'de> for Cow<'a, str> {
-    fn parse<D: Deserializer<'de>>(_: &ParseBudget<'_>, deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize(deserializer)
-    }
-}
-
-impl<'de: 'a, 'a> Parse<'de> for &'a RawValue {
-    fn parse<D: Deserializer<'de>>(_: &ParseBudget<'_>, deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize(deserializer)
-    }
-}
-
-impl<'de: 'a, 'a> Parse<'de> for Vec<&'a RawValue> {
-    fn parse<D: Deserializer<'de>>(_: &ParseBudget<'_>, deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize(deserializer)
-    }
-}
+plain!(bool, i64, String, IgnoredAny, Cow<'de, str>, &'de RawValue, Vec<&'de RawValue>);
 
 impl<'de, T: Parse<'de>> Parse<'de> for Box<T> {
     fn parse<D: Deserializer<'de>>(

@@ -29,6 +29,8 @@ pub(crate) struct Named {
     pub(crate) parts: Vec<String>,
     /// Where it begins: its line.
     pub(crate) line: usize,
+    /// Whether others see it from here on: `pub use`.
+    pub(crate) is_exported: bool,
     /// The modules opened in the file around it.
     pub(crate) within: Vec<String>,
 }
@@ -130,7 +132,7 @@ pub(crate) fn tokens(code: &str) -> Vec<Token> {
     tokens
 }
 
-/// Every path of at least two parts, and every `use`, in blanked code.
+/// Every path of at least two parts, and every `use`, in blanked code; not that of a visibility.
 pub(crate) fn named(code: &str) -> Vec<Named> {
     let tokens = tokens(code);
     let is = |at: usize, text: &str| tokens.get(at).is_some_and(|token| token.is(text));
@@ -151,14 +153,19 @@ pub(crate) fn named(code: &str) -> Vec<Named> {
         let goes_on =
             at > 0 && (is(at - 1, ".") || (is(at - 1, "::") && !begins_global(&tokens, at)));
         let imported = at > 0 && is(at - 1, "use");
-        if token.is_word() && !token.is("use") && !goes_on && (imported || is(at + 1, "::")) {
+        let is_visibility = at >= 2 && is(at - 2, "(") && is(at - 1, "in");
+        let begins = token.is_word() && !token.is("use") && !goes_on && !is_visibility;
+        if begins && (imported || is(at + 1, "::")) {
             let mut paths = Vec::new();
             let end = expand(&tokens, at, &[], &mut paths);
             let within: Vec<String> = modules.iter().map(|(name, _)| name.clone()).collect();
             let line = token.line;
+            // What stands before `use` is `pub`, or the end of `pub(super)`.
+            let is_exported = imported && at > 1 && (is(at - 2, "pub") || is(at - 2, ")"));
             found.extend(paths.into_iter().map(|parts| Named {
                 parts,
                 line,
+                is_exported,
                 within: within.clone(),
             }));
             at = end;
@@ -230,7 +237,9 @@ mod tests {
             ["crate::self", "crate::a::B", "crate::a::c::*", "crate::d", "super::g"]
         );
         assert_eq!(
-            paths("use kube; let x = a.b; ::std::fs::read(p); use ::axum::Router;"),
+            paths(
+                "pub(in crate::a) use kube; let x = a.b; ::std::fs::read(p); use ::axum::Router;"
+            ),
             ["kube", "std::fs::read", "axum::Router"]
         );
     }

@@ -233,7 +233,7 @@ pub(crate) fn unlisted(root: &File) -> Vec<Finding> {
 
 /// `src/a/b/mod.rs` and `src/a/b.rs` are both `a`, `b`; modules of the core are those of the root, which has them all,
 /// and those of the simulation are below `sim`.
-fn modules(path: &str) -> Vec<String> {
+pub(crate) fn modules(path: &str) -> Vec<String> {
     let (root, path) = match path.strip_prefix("crates/sim/") {
         Some(path) => (Some("sim"), path),
         None => (None, path.strip_prefix("crates/core/").unwrap_or(path)),
@@ -245,7 +245,7 @@ fn modules(path: &str) -> Vec<String> {
 }
 
 /// The path from the root of the package, if it is one of ours: `super` and `self` are resolved.
-fn inside(path: &Named, modules: &[String]) -> Option<Vec<String>> {
+pub(crate) fn inside(path: &Named, modules: &[String]) -> Option<Vec<String>> {
     let mut base: Vec<String> = modules.iter().chain(&path.within).cloned().collect();
     let mut rest = path.parts.as_slice();
     match rest.first()?.as_str() {

@@ -11,6 +11,7 @@
 
 mod bench;
 mod call_paths;
+mod circles;
 mod code;
 mod image;
 mod layers;
@@ -66,6 +67,12 @@ fn check_all(kind: Kind, check: impl Fn(&File) -> Vec<Finding>) {
 fn modules_import_only_what_their_layer_allows() {
     let crates = manifest::crates(&tree::file("Cargo.toml"));
     check_all(Kind::Source, |file| layers::check(file, &crates));
+}
+
+#[test]
+fn files_do_not_import_each_other_in_circles() {
+    let files: Vec<File> = tree::files().into_iter().filter(|file| file.is(Kind::Source)).collect();
+    expect_none(&circles::check(&files));
 }
 
 #[test]

@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::{CheckResult, InspectedInstallation};
+use super::check_result::CheckResult;
+use super::installation::InspectedInstallation;
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::CreateResponse;
 use crate::model::annotations::BIND_COMPLETED;
@@ -153,7 +154,7 @@ const UNREACHED: &str = "failed calling webhook";
 
 #[cfg(test)]
 mod tests {
-    use super::super::CheckOutcome;
+    use super::super::check_result::CheckOutcome;
     use super::*;
 
     fn reply(code: u16, message: &str) -> CreateResponse {

@@ -5,7 +5,8 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{CheckResult, Found, InspectedInstallation};
+use super::check_result::CheckResult;
+use super::installation::{Found, InspectedInstallation};
 use crate::cli::exit::Failure;
 
 /// The oldest API server whose registrations know conditions without a switch.

@@ -5,7 +5,8 @@
 
 use serde_json::Value;
 
-use super::{CheckResult, Found, InspectedInstallation};
+use super::check_result::CheckResult;
+use super::installation::{Found, InspectedInstallation};
 use crate::api::registration::{Registration, WebhookTarget};
 use crate::cli::exit::Failure;
 
@@ -136,7 +137,7 @@ fn has_members(selector: &Value) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::CheckOutcome;
+    use super::super::check_result::CheckOutcome;
     use super::*;
 
     fn entry() -> Value {

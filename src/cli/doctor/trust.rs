@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
+use super::check_result::CheckResult;
+use super::installation::{Found, InspectedInstallation};
 use super::registrations::path;
-use super::{CheckResult, Found, InspectedInstallation};
 use crate::api::bundle::RegisteredWebhooks;
 use crate::api::secret::Secret;
 use crate::certificates::{KeyedPem, is_accepted, time};

@@ -62,7 +62,7 @@ histories: kube
 	$(CARGO_TEST) --test e2e -- --strict --full differential:: failures:: check:: storage_lifecycle:: no_false_denials::
 
 # An installation under load at its full counts: 200 restarts, 1,000 renewals of its certificate and 200 of its
-# authority, outages of a minute. Twenty minutes.
+# CA, outages of a minute. Twenty minutes.
 installation: kube
 	$(CARGO_TEST) --test e2e -- --strict --full installation::
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::eventually::poll;
 use crate::pairs::{CLAIMS, VOLUMES};
-use crate::plane::certificates::{self, Authority};
+use crate::plane::certificates::{self, TestCa};
 use crate::plane::folder::Folder;
 use crate::plane::process::{Process, Program};
 use crate::plane::{Body, Persona, Plane, binaries, persona};
@@ -49,7 +49,7 @@ pub(crate) struct Binder {
 struct Guard {
     process: Process,
     ports: Ports,
-    authority: Authority,
+    ca: TestCa,
 }
 
 /// Resident memory of a process in MB.
@@ -154,8 +154,8 @@ fn in_tree(plane: &Plane, folder: &Folder, pace: &[&str]) -> Result<Process, Str
 pub(crate) fn webhook(
     kubeconfig: &Path,
     folder: &Folder,
-) -> Result<(Process, Ports, Authority), String> {
-    let authority = certificates::write(folder.path())?;
+) -> Result<(Process, Ports, TestCa), String> {
+    let ca = certificates::write(folder.path())?;
     let ports = Ports::free()?;
     let program = Program {
         binary: &PathBuf::from(env!("CARGO_BIN_EXE_bindery")),
@@ -164,13 +164,13 @@ pub(crate) fn webhook(
         log: folder.join("webhook.log"),
         environment: Vec::new(),
     };
-    Ok((Process::spawn("bindery webhook", &program)?, ports, authority))
+    Ok((Process::spawn("bindery webhook", &program)?, ports, ca))
 }
 
 impl Guard {
     fn start(plane: &Plane, folder: &Folder) -> Result<Self, String> {
-        let (process, ports, authority) = webhook(&plane.kubeconfig(persona::BINDERY), folder)?;
-        let guard = Self { process, ports, authority };
+        let (process, ports, ca) = webhook(&plane.kubeconfig(persona::BINDERY), folder)?;
+        let guard = Self { process, ports, ca };
         poll(START, || webhook::is_ready(ports))
             .map_err(|last| format!("{last}; {}", guard.process.log_tail()))?;
         Ok(guard)
@@ -179,7 +179,7 @@ impl Guard {
     fn register(&self, plane: &Plane, volume: &str) -> Result<(), String> {
         let registration = Registration {
             target: WebhookTarget::Url(format!("https://127.0.0.1:{}", self.ports.reviews)),
-            ca_pem: self.authority.pem.clone(),
+            ca_pem: self.ca.pem.clone(),
             own_controller: persona::BINDERY_CONTROLLER.user.to_owned(),
             namespace_labels: bindery::rules::Parameters::default().namespace_labels,
             tenant_label: bindery::rules::Parameters::default().tenant_label.as_str().to_owned(),

@@ -154,7 +154,7 @@ impl Bench<'_> {
     fn register(&self, installed: Installed) -> Result<Vec<String>, String> {
         let registration = Registration {
             target: WebhookTarget::Url(self.ours.url()),
-            ca_pem: self.keys.authority.pem.clone(),
+            ca_pem: self.keys.ca.pem.clone(),
             own_controller: OWN_CONTROLLER.to_owned(),
             namespace_labels: bindery::rules::Parameters::default().namespace_labels,
             tenant_label: bindery::rules::Parameters::default().tenant_label.as_str().to_owned(),
@@ -236,14 +236,14 @@ impl Bench<'_> {
 /// The peer as a scaffold would register it: no conditions.
 fn peer_registration(peer: &Server, keys: &Keys) -> Value {
     use base64::Engine as _;
-    let authority = base64::engine::general_purpose::STANDARD.encode(&keys.authority.pem);
+    let ca = base64::engine::general_purpose::STANDARD.encode(&keys.ca.pem);
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": "peer"},
         "webhooks": [{
             "name": "peer.bench.dev", "admissionReviewVersions": ["v1"], "sideEffects": "None",
             "failurePolicy": "Fail", "timeoutSeconds": 3,
-            "clientConfig": {"url": format!("{}{GUARD}", peer.url()), "caBundle": authority},
+            "clientConfig": {"url": format!("{}{GUARD}", peer.url()), "caBundle": ca},
             "rules": [{
                 "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE", "DELETE"],
                 "resources": ["persistentvolumes", "persistentvolumes/status"],

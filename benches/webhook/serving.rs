@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::eventually::poll;
 use crate::plane::Plane;
-use crate::plane::certificates::{self, Authority};
+use crate::plane::certificates::{self, TestCa};
 use crate::plane::folder::Folder;
 use crate::plane::process::{Process, Program};
 use crate::plane::start::free_port;
@@ -32,7 +32,7 @@ pub(crate) struct Keys {
     /// Where their files are.
     pub(crate) folder: Folder,
     /// Whom clients trust.
-    pub(crate) authority: Authority,
+    pub(crate) ca: TestCa,
     /// What they are asked.
     pub(crate) reviews: Reviews,
 }
@@ -41,8 +41,8 @@ impl Keys {
     /// Makes all of it, and on `plane` what the reviews name.
     pub(crate) fn create(plane: &Plane) -> Result<Self, String> {
         let folder = Folder::create()?;
-        let authority = certificates::write(folder.path())?;
-        Ok(Self { folder, authority, reviews: Reviews::on(plane)? })
+        let ca = certificates::write(folder.path())?;
+        Ok(Self { folder, ca, reviews: Reviews::on(plane)? })
     }
 
     fn certificate(&self) -> String {
@@ -173,7 +173,7 @@ impl Server {
 
     /// How a client reaches it.
     pub(crate) fn target(&self, keys: &Keys) -> Result<Target, String> {
-        Target::new(self.ports.reviews, &keys.authority.der)
+        Target::new(self.ports.reviews, &keys.ca.der)
     }
 
     /// Its URL, without a path.

@@ -41,12 +41,12 @@ pub(crate) struct Reply {
 }
 
 impl Target {
-    /// The server on a loopback port, with a certificate of the authority.
-    pub(crate) fn new(port: u16, authority: &[u8]) -> Result<Self, String> {
+    /// The server on a loopback port, with a certificate of the CA.
+    pub(crate) fn new(port: u16, ca: &[u8]) -> Result<Self, String> {
         let mut roots = RootCertStore::empty();
         roots
-            .add(CertificateDer::from(authority.to_vec()))
-            .map_err(|error| format!("the authority is not usable: {error}"))?;
+            .add(CertificateDer::from(ca.to_vec()))
+            .map_err(|error| format!("the CA is not usable: {error}"))?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

@@ -54,7 +54,7 @@ pub const NAME: &str = "bindery";
 const GUARD_SECONDS: i32 = 3;
 /// How long for `advise` and `restricted`: they fail open.
 const ADVISE_SECONDS: i32 = 2;
-/// How long for edits: they are a convenience and delay every new claim of a dead webhook.
+/// How long for mutations: they are a convenience and delay every new claim of a dead webhook.
 const EDIT_SECONDS: i32 = 1;
 /// The port of the service in front of the webhook.
 const SERVICE_PORT: i32 = 443;
@@ -66,7 +66,7 @@ pub fn path(endpoint: Endpoint) -> &'static str {
         Endpoint::Advise => "/validate/advise",
         Endpoint::Restricted => "/validate/restricted",
         Endpoint::Tenancy => "/validate/tenancy",
-        // One handler; which repairs look at a request follows from its request types.
+        // One handler; which mutations look at a request follows from its request types.
         Endpoint::Mutate | Endpoint::Restore => "/mutate",
     }
 }
@@ -109,7 +109,7 @@ impl Registration {
         }
     }
 
-    /// The configuration of the endpoints that edit.
+    /// The configuration of the endpoints that mutate.
     pub fn mutating(&self) -> MutatingWebhookConfiguration {
         let webhook = |endpoint| MutatingWebhook {
             name: name(endpoint).to_owned(),
@@ -190,7 +190,7 @@ fn metadata() -> ObjectMeta {
 /// those of them by which a claim can come to name a volume.
 fn request_types(endpoint: Endpoint) -> impl Iterator<Item = RequestType> {
     let of_rules = RULES.iter().flat_map(|rule| rule.request_types);
-    let of_repairs = MUTATIONS.iter().flat_map(|repair| repair.request_types);
+    let of_mutations = MUTATIONS.iter().flat_map(|mutation| mutation.request_types);
     let leads = move |request_type: &RequestType| {
         let is_advised = matches!(request_type.endpoint, Endpoint::Advise | Endpoint::Guard);
         match endpoint {
@@ -201,7 +201,7 @@ fn request_types(endpoint: Endpoint) -> impl Iterator<Item = RequestType> {
             }
         }
     };
-    of_rules.chain(of_repairs).copied().filter(leads)
+    of_rules.chain(of_mutations).copied().filter(leads)
 }
 
 fn can_name_volume(request_type: RequestType) -> bool {
@@ -254,7 +254,8 @@ mod tests {
     #[test]
     fn every_route_of_a_rule_or_repair_is_sent() {
         let all = RULES.iter().flat_map(|rule| rule.request_types);
-        for request_type in all.chain(MUTATIONS.iter().flat_map(|repair| repair.request_types)) {
+        for request_type in all.chain(MUTATIONS.iter().flat_map(|mutation| mutation.request_types))
+        {
             let (resource, operation) = spelling(request_type.resource, request_type.operation);
             let lines = sent(request_type.endpoint);
             let line = lines.iter().find(|line| line.starts_with(&format!("{resource}: ")));

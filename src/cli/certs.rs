@@ -34,11 +34,11 @@ pub fn run(arguments: &CertsArgs) -> Result<Exit, Failure> {
         let reason = logging::cause(&error);
         Failure::usage(format!("{}: cannot be made: {reason}; check --out", folder.display()))
     })?;
-    let [authority, certificate, key] = &paths;
+    let [ca, certificate, key] = &paths;
     // The key goes first: a reader that sees the new certificate must find its key.
     files::write(key, &pair.key_pem, Readers::Owner)?;
     files::write(certificate, &pair.cert_pem, Readers::Everybody)?;
-    files::write(authority, &pair.ca_pem, Readers::Everybody)?;
+    files::write(ca, &pair.ca_pem, Readers::Everybody)?;
     for path in &paths {
         super::output::eprint_line(&format!("wrote {}", path.display()));
     }

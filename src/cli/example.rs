@@ -1,4 +1,4 @@
-//! The examples of rules and edits as real changes of real objects, and their results.
+//! The examples of rules and mutations as real changes of real objects, and their results.
 //!
 //! Reference pages show the text that judging an example really gives; tests play the same objects
 //! through the binary.
@@ -102,13 +102,13 @@ pub fn scenario(example: &Example) -> Result<ExampleScenario, ExampleError> {
     Ok(ExampleScenario { stored, proposal })
 }
 
-/// Judges `example` under the default configuration with every edit and every rule on, edits first.
+/// Judges `example` under the default configuration with every mutation and every rule on, mutations first.
 pub fn judge(example: &Example) -> Result<JudgedChange, ExampleError> {
     let ExampleScenario { stored, proposal } = scenario(example)?;
     with_terms(stored, access(example.by), |terms| judge_proposal(&proposal, terms))
 }
 
-/// Judges `example` without edits.
+/// Judges `example` without mutations.
 pub fn judge_unedited(example: &Example) -> Result<JudgedChange, ExampleError> {
     let ExampleScenario { stored, proposal } = scenario(example)?;
     with_terms(stored, access(example.by), |terms| judge_review(proposal.body(), terms))
@@ -245,8 +245,8 @@ mod tests {
             }
         }
         assert!(texts > 150, "{texts}");
-        for repair in MUTATIONS {
-            assert!(is_safe(repair.page.instead), "{}: {}", repair.id, repair.page.instead);
+        for mutation in MUTATIONS {
+            assert!(is_safe(mutation.page.instead), "{}: {}", mutation.id, mutation.page.instead);
         }
     }
 

@@ -18,7 +18,8 @@ pub fn run(arguments: &RuleArgs) -> Result<Exit, Failure> {
 
 fn list() -> String {
     let rules = RULES.iter().map(|rule| (rule.id, rule.mode.as_str(), rule.page.hazard));
-    let mutations = MUTATIONS.iter().map(|mutation| (mutation.id, "edit", mutation.page.hazard));
+    let mutations =
+        MUTATIONS.iter().map(|mutation| (mutation.id, "mutation", mutation.page.hazard));
     let rows = rules.chain(mutations);
     let rows =
         rows.map(|(id, mode, hazard)| vec![id.to_owned(), format!("{mode:5}"), hazard.to_owned()]);
@@ -33,7 +34,7 @@ fn page(id: &str) -> Result<String, Failure> {
             let similar = rules::most_similar(id);
             let similar = similar.map(|id| format!("did you mean {id:?}? ")).unwrap_or_default();
             return Err(Failure::usage(format!(
-                "there is no rule or edit {id:?}; {similar}`bindery rule` lists them"
+                "there is no rule or mutation {id:?}; {similar}`bindery rule` lists them"
             )));
         }
     };

@@ -10,7 +10,7 @@
 //! rules: {modes: {prebind-taken: warn}, parameters: {maxWaste: 10, unlisted: allow}}
 //! overrides:                   # other modes in some namespaces; of several that match, the last counts
 //! - {namespaceSelector: {matchLabels: {team: qa}}, rules: {prebind-capacity: off}}
-//! edits: {delayed-binding: false}
+//! mutations: {delayed-binding: false}
 //! tenancy: {label: auto}       # volumes get the tenant of their first claim's namespace; default: manual
 //! trusted: {binders: ["system:serviceaccount:x:binder"], populators: [], provisioners: []}
 //! ownController: system:serviceaccount:bindery:bindery-controller

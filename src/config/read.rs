@@ -38,7 +38,7 @@ pub(super) fn configuration(
         match entry.key.as_str() {
             "apiVersion" | "kind" | "profile" => {}
             "rules" => parser.rules(value, &mut configuration),
-            "edits" => parser.edits(value, &mut configuration),
+            "mutations" => parser.mutations(value, &mut configuration),
             "trusted" => parser.trusted(value, &mut configuration),
             "ownController" => {
                 if let Some(name) = parser.text(value, "ownController") {
@@ -51,7 +51,7 @@ pub(super) fn configuration(
             "recycler" => parser.recycler(value, &mut configuration.recycler),
             _ => parser.unknown(
                 entry,
-                "apiVersion, kind, profile, rules, edits, tenancy, overrides, trusted, \
+                "apiVersion, kind, profile, rules, mutations, tenancy, overrides, trusted, \
                  ownController, exemptions, recycler",
             ),
         }
@@ -168,8 +168,8 @@ impl ConfigurationParser {
         }
     }
 
-    fn edits(&mut self, node: &TreeNode, configuration: &mut Configuration) {
-        for entry in self.map(node, "edits") {
+    fn mutations(&mut self, node: &TreeNode, configuration: &mut Configuration) {
+        for entry in self.map(node, "mutations") {
             if entry.key == TENANT_LABEL {
                 let text =
                     format!("{TENANT_LABEL} is no switch of its own; write tenancy.label: auto");
@@ -177,20 +177,27 @@ impl ConfigurationParser {
                 continue;
             }
             if mutations::find(&entry.key).is_none() {
-                let ids = MUTATIONS.iter().map(|repair| repair.id);
+                let ids = MUTATIONS.iter().map(|mutation| mutation.id);
                 let known: Vec<&str> = ids.filter(|id| *id != TENANT_LABEL).collect();
                 self.add(
                     entry.at,
-                    format!("unknown edit {}; known are {}", quoted(&entry.key), known.join(", ")),
+                    format!(
+                        "unknown mutation {}; known are {}",
+                        quoted(&entry.key),
+                        known.join(", ")
+                    ),
                 );
             }
             match entry.value.bool() {
                 Some(is_on) => {
                     let switch = if is_on { Switch::On } else { Switch::Off };
-                    configuration.policy.edits.insert(entry.key.clone(), switch);
+                    configuration.policy.mutations.insert(entry.key.clone(), switch);
                 }
                 None => {
-                    self.add(entry.value.at, format!("edit {} must be true or false", entry.key));
+                    self.add(
+                        entry.value.at,
+                        format!("mutation {} must be true or false", entry.key),
+                    );
                 }
             }
         }

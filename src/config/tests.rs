@@ -19,7 +19,7 @@ fn bad(rest: &str) -> String {
 #[test]
 fn an_empty_configuration_is_the_default() {
     assert_eq!(good(""), Configuration::default());
-    assert_eq!(good("profile: baseline\nrules:\nedits:\n"), Configuration::default());
+    assert_eq!(good("profile: baseline\nrules:\nmutations:\n"), Configuration::default());
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn every_key_has_its_effect() {
         "profile: audit\n\
          rules: {modes: {prebind-class: deny, prebind-taken: off},\n\
          \x20 parameters: {maxWaste: 3, unlisted: deny}}\n\
-         edits: {legacy-class: false, delayed-binding: true}\n\
+         mutations: {legacy-class: false, delayed-binding: true}\n\
          trusted: {binders: [a], populators: [b, c], provisioners: [d]}\n\
          ownController: d\n\
          exemptions: {maxDuration: 24h}\n",
@@ -38,8 +38,8 @@ fn every_key_has_its_effect() {
     assert_eq!(policy.modes["prebind-taken"], Mode::Off);
     assert_eq!(policy.modes["bound-volume-delete"], Mode::Audit);
     assert_eq!(policy.modes.len(), RULES.len());
-    let edits = [("delayed-binding", Switch::On), ("legacy-class", Switch::Off)];
-    assert_eq!(policy.edits, edits.map(|(id, switch)| (id.to_owned(), switch)).into());
+    let mutations = [("delayed-binding", Switch::On), ("legacy-class", Switch::Off)];
+    assert_eq!(policy.mutations, mutations.map(|(id, switch)| (id.to_owned(), switch)).into());
     assert_eq!(policy.parameters.max_waste.get(), 3);
     assert_eq!(policy.parameters.unlisted, Unlisted::Deny);
     assert_eq!(policy.trusted.binders, ["a"]);
@@ -54,15 +54,15 @@ fn every_key_has_its_effect() {
 fn volumes_are_labelled_where_the_file_says_so() {
     let policy = good("tenancy: {label: auto}\n").policy;
     assert_eq!(policy.parameters.tenant_label, TenantLabel::Auto);
-    assert_eq!(policy.edits, [(TENANT_LABEL.to_owned(), Switch::On)].into());
+    assert_eq!(policy.mutations, [(TENANT_LABEL.to_owned(), Switch::On)].into());
     for by_hand in ["tenancy: {label: manual}\n", "tenancy: {}\n", "tenancy:\n"] {
         assert_eq!(good(by_hand), Configuration::default(), "{by_hand}");
     }
-    let message = bad("tenancy: {label: on, labels: auto}\nedits: {tenant-label: true}\n");
+    let message = bad("tenancy: {label: on, labels: auto}\nmutations: {tenant-label: true}\n");
     insta::assert_snapshot!(message, @r#"
     c.yaml:3:18: tenancy.label must be manual or auto
     c.yaml:3:22: unknown key "labels"; known are label
-    c.yaml:4:9: tenant-label is no switch of its own; write tenancy.label: auto
+    c.yaml:4:13: tenant-label is no switch of its own; write tenancy.label: auto
     "#);
 }
 
@@ -79,7 +79,7 @@ fn strict_turns_warnings_into_denials() {
 fn all_problems_are_told_at_once() {
     let message = bad("profile: loose\n\
          rules:\n  modes:\n    no-such-rule: deny\n    prebind-class: maybe\n  mode: {}\n\
-         edits: {no-such-edit: 1}\n\
+         mutations: {no-such-mutation: 1}\n\
          trusted: {binders: x, others: []}\n\
          ownController: [1]\n\
          exemptions: {maxDuration: -1h}\n\
@@ -89,13 +89,13 @@ fn all_problems_are_told_at_once() {
     c.yaml:6:5: unknown rule "no-such-rule"; `bindery rule` lists them
     c.yaml:7:20: mode of prebind-class must be deny, warn, audit or off
     c.yaml:8:3: unknown key "mode"; known are modes, parameters
-    c.yaml:9:9: unknown edit "no-such-edit"; known are strip-binder-annotations, legacy-class, tenant-selector, delayed-binding, restore-binding, repair-stale-claim-ref
-    c.yaml:9:23: edit no-such-edit must be true or false
+    c.yaml:9:13: unknown mutation "no-such-mutation"; known are strip-binder-annotations, legacy-class, tenant-selector, delayed-binding, restore-binding, repair-stale-claim-ref
+    c.yaml:9:31: mutation no-such-mutation must be true or false
     c.yaml:10:20: trusted.binders must be a list, not text
     c.yaml:10:23: unknown key "others"; known are binders, populators, provisioners
     c.yaml:11:16: ownController must be text, not a list
     c.yaml:12:27: exemptions.maxDuration must be a time like 168h or 30m
-    c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, edits, tenancy, overrides, trusted, ownController, exemptions, recycler
+    c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, mutations, tenancy, overrides, trusted, ownController, exemptions, recycler
     "#);
 }
 
@@ -168,7 +168,7 @@ fn a_wrong_override_or_exemption_is_told_with_its_place() {
 fn a_sentence_is_one_line_whatever_of_the_file_it_repeats() {
     let key = format!("a\\n{}", "b".repeat(800));
     let message = bad(&format!(
-        "rules: {{modes: {{\"{key}\": deny}}}}\nedits: {{\"{key}\": 1}}\n\"{key}\": 1\n"
+        "rules: {{modes: {{\"{key}\": deny}}}}\nmutations: {{\"{key}\": 1}}\n\"{key}\": 1\n"
     ));
     assert_eq!(message.lines().count(), 4, "{message}");
     assert!(message.lines().all(|line| line.chars().count() < 550), "{message}");

@@ -29,8 +29,8 @@ metric_table! {
         rule_results: IntCounterVec = "bindery_rule_results_total" ["rule", "result"],
         /// Violations allowed by an exemption, by rule.
         exemptions: IntCounterVec = "bindery_exemptions_total" ["rule"],
-        /// Mutations made, by edit.
-        pub edits: IntCounterVec = "bindery_edits_total" ["edit"],
+        /// Mutations made, by mutation.
+        pub mutations: IntCounterVec = "bindery_mutations_total" ["mutation"],
         /// Requests rejected with an HTTP error instead of an AdmissionReview, by reason.
         rejected: IntCounterVec = "bindery_requests_rejected_total" ["reason"],
         /// Live reads of the API server that confirm a verdict, by outcome.

@@ -110,18 +110,17 @@ impl Service {
         let unreadable = |error| ReviewError::Object { field: "request.object", error };
         leave_what_was_cut(&mut amendment, texts.old_object).map_err(unreadable)?;
         self.metrics.count_review(Endpoint::Mutate, ReviewDecision::Allowed);
-        amendment
-            .plans
-            .iter()
-            .for_each(|(repair, _)| self.metrics.edits.with_label_values(&[repair.id]).inc());
-        let edits: Vec<_> =
-            amendment.plans.iter().flat_map(|(_, plan)| plan.edits.iter().cloned()).collect();
-        let patch = Patch::of(&edits, texts.object, texts.old_object).map_err(unreadable)?;
+        for (mutation, _) in &amendment.plans {
+            self.metrics.mutations.with_label_values(&[mutation.id]).inc();
+        }
+        let mutations: Vec<_> =
+            amendment.plans.iter().flat_map(|(_, plan)| plan.fields.iter().cloned()).collect();
+        let patch = Patch::of(&mutations, texts.object, texts.old_object).map_err(unreadable)?;
         let patch = patch.map(|patch| patch.to_base64());
         let audit = amendment
             .plans
             .iter()
-            .map(|(repair, plan)| (repair.id.to_owned(), plan.warning.clone()));
+            .map(|(mutation, plan)| (mutation.id.to_owned(), plan.warning.clone()));
         let made = AdmissionResponse {
             denial: String::new(),
             warnings: amendment.warnings(),
@@ -212,14 +211,14 @@ fn leave_what_was_cut(
     old: &str,
 ) -> Result<(), serde_json::Error> {
     let mut whole = Vec::with_capacity(amendment.plans.len());
-    for (repair, plan) in std::mem::take(&mut amendment.plans) {
-        if Patch::is_whole(&plan.edits, old)? {
-            whole.push((repair, plan));
+    for (mutation, plan) in std::mem::take(&mut amendment.plans) {
+        if Patch::is_whole(&plan.fields, old)? {
+            whole.push((mutation, plan));
         } else {
             amendment.unchecked.push(format!(
                 "[{}] nothing was put back: a text of the stored object is too long to be repeated; what \
                  was dropped would be lost; send the object with the fields as they are stored",
-                repair.id
+                mutation.id
             ));
         }
     }

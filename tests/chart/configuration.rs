@@ -76,10 +76,10 @@ fn values_reach_the_configuration() {
     assert_eq!(policy.overrides.len(), 1);
     assert_eq!(policy.longest_exemption.as_hours(), 24);
     assert_eq!(policy.exemptions.len(), 1);
-    assert_eq!(policy.edits.get("delayed-binding"), Some(&Switch::Off));
-    assert_eq!(policy.edits.get("tenant-selector"), Some(&Switch::On));
+    assert_eq!(policy.mutations.get("delayed-binding"), Some(&Switch::Off));
+    assert_eq!(policy.mutations.get("tenant-selector"), Some(&Switch::On));
     assert_eq!(policy.parameters.tenant_label, TenantLabel::Auto);
-    assert_eq!(policy.edits.get(TENANT_LABEL), Some(&Switch::On));
+    assert_eq!(policy.mutations.get(TENANT_LABEL), Some(&Switch::On));
     assert_eq!(policy.trusted.binders, ["system:serviceaccount:topolvm:binder"]);
     assert_eq!(policy.trusted.populators, ["system:serviceaccount:populators:mover"]);
     let recycler = configuration("full-sidecar").recycler;

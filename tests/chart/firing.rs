@@ -33,8 +33,8 @@ const WELL: &[&str] = &[
     "bindery_controller_leading{CONTROLLER,pod=\"b\"} 0x60",
     "bindery_controller_certificate_steps_total{CONTROLLER,step=\"publish\",outcome=\"done\"} 0+1x60",
     "bindery_controller_certificate_steps_total{CONTROLLER,step=\"publish\",outcome=\"outdated\"} 0+1x60",
-    "bindery_controller_authority_expiry_timestamp_seconds{CONTROLLER,pod=\"a\"} 31536000x60",
-    "bindery_controller_authority_expiry_timestamp_seconds{CONTROLLER,pod=\"b\"} 0x60",
+    "bindery_controller_ca_expiry_timestamp_seconds{CONTROLLER,pod=\"a\"} 31536000x60",
+    "bindery_controller_ca_expiry_timestamp_seconds{CONTROLLER,pod=\"b\"} 0x60",
     "bindery_controller_mode{CONTROLLER,mode=\"observe\"} 0x60",
     "bindery_controller_mode{CONTROLLER,mode=\"full\"} 1x60",
     "bindery_controller_queue_depth{CONTROLLER} 5x60",
@@ -150,7 +150,7 @@ const CASES: &[(&str, &[&str], u32)] = &[
     ),
     (
         "BinderyNoCertificateLeader",
-        &["bindery_controller_authority_expiry_timestamp_seconds{CONTROLLER,pod=\"a\"} 0x60"],
+        &["bindery_controller_ca_expiry_timestamp_seconds{CONTROLLER,pod=\"a\"} 0x60"],
         5,
     ),
     (
@@ -162,7 +162,7 @@ const CASES: &[(&str, &[&str], u32)] = &[
     ),
     (
         "BinderyCAExpiresSoon",
-        &["bindery_controller_authority_expiry_timestamp_seconds{CONTROLLER} 4320000x60"],
+        &["bindery_controller_ca_expiry_timestamp_seconds{CONTROLLER} 4320000x60"],
         10,
     ),
     (

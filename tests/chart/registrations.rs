@@ -91,14 +91,14 @@ fn reservations_are_sent_where_they_are_labelled() {
 fn no_authority_is_rendered_but_one_that_was_given() {
     for (name, rendering) in sets() {
         for entry in entries(rendering) {
-            let authority = entry["clientConfig"].get("caBundle");
+            let ca = entry["clientConfig"].get("caBundle");
             if name == "provided" {
                 let pem = "-----BEGIN CERTIFICATE-----\nbm90IGEgY2VydGlmaWNhdGU=\n\
                     -----END CERTIFICATE-----\n";
                 let encoded = base64::engine::general_purpose::STANDARD.encode(pem);
-                assert_eq!(authority, Some(&json!(encoded)));
+                assert_eq!(ca, Some(&json!(encoded)));
             } else {
-                assert_eq!(authority, None, "{name}");
+                assert_eq!(ca, None, "{name}");
                 assert!(!rendering.text.contains("caBundle:"), "{name}");
             }
         }

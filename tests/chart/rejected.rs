@@ -18,7 +18,10 @@ const WRONG: &[(&str, &str)] = &[
     ("image.name=\"x\"", "'/image': additional properties 'name' not allowed"),
     ("webhook.failurePolicy=\"Fail\"", "'/webhook': additional properties 'failurePolicy'"),
     ("webhook.guard.matchPolicy=\"Exact\"", "'/webhook/guard': additional properties"),
-    ("webhook.mutate.edits.legacy-class=false", "'/webhook/mutate/edits': additional properties"),
+    (
+        "webhook.mutate.mutations.legacy-class=false",
+        "'/webhook/mutate/mutations': additional properties",
+    ),
     ("controller.replicas=3", "'/controller': additional properties 'replicas'"),
     ("certs.certManager.issuer={}", "'/certs/certManager': additional properties 'issuer'"),
     ("metrics.enabled=true", "'/metrics': additional properties 'enabled'"),

@@ -52,7 +52,7 @@ fn the_report_is_the_contract() {
                 "operation": "UPDATE", "message": SHRINKS, "field": "spec.capacity.storage",
                 "file": "5.yaml", "line": 7, "column": 5, "fix": "keep 20Gi", "exempt": null,
             }],
-            "edits": [],
+            "mutations": [],
             "summary": {
                 "objects": 1, "denied": 1, "warned": 0, "audited": 0, "exempted": 0, "api": 0,
                 "unverified": 0,
@@ -175,14 +175,14 @@ fn how_a_manifest_is_applied_decides_what_it_drops() {
     // The binder's claimRef is not in the manifest: merged, it stays.
     for how in ["--apply=server", "--apply=client"] {
         assert_eq!(results(&check(how)), NOTHING);
-        assert_eq!(report(&check(how))["edits"], json!([]));
+        assert_eq!(report(&check(how))["mutations"], json!([]));
     }
     // Replaced, it goes, together with the finalizer: a manifest from before the binding.
     let replaced = check("--apply=replace");
     assert_eq!(results(&replaced), NOTHING);
-    let edits = report(&replaced)["edits"].clone();
-    assert_eq!(edits[0]["edit"], "restore-binding");
-    assert_eq!(edits[0]["patch"][0]["path"], "/spec/claimRef");
+    let mutations = report(&replaced)["mutations"].clone();
+    assert_eq!(mutations[0]["mutation"], "restore-binding");
+    assert_eq!(mutations[0]["patch"][0]["path"], "/spec/claimRef");
 
     // What the manifest had and has no more goes, if the input shows that it had it; what the binder
     // added to it (kind, apiVersion) stays and is no reference.
@@ -293,10 +293,10 @@ fn a_default_class_is_given_before_anything_is_judged() {
     let claim = "kind: PersistentVolumeClaim\nmetadata: {name: x}\n\
         spec: {resources: {requests: {storage: 1Gi}}}\n";
     let arguments = ["check", "-f", "-", "--live", "live.yaml", "-o", "json"];
-    let edits = report(&folder.run_with(&arguments, claim))["edits"].clone();
-    assert_eq!(edits[0]["edit"], "delayed-binding", "{edits}");
+    let mutations = report(&folder.run_with(&arguments, claim))["mutations"].clone();
+    assert_eq!(mutations[0]["mutation"], "delayed-binding", "{mutations}");
     let none = claim.replace("spec: {", "spec: {storageClassName: '', ");
-    assert_eq!(report(&folder.run_with(&arguments, &none))["edits"], json!([]));
+    assert_eq!(report(&folder.run_with(&arguments, &none))["mutations"], json!([]));
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl Stored {
     }
 }
 
-/// What the rules say to the change as it is sent, with nothing edited first.
+/// What the rules say to the change as it is sent, with nothing mutated first.
 fn direct(scene: &ExampleScenario, policy: &Policy) -> Verdict {
     let body = scene.proposal.body();
     let request = review::parse_request(&body, policy).expect("a review");
@@ -186,7 +186,7 @@ fn as_files(example: &Example, proposal: &ProposedChange, folder: &Folder) -> Op
     Some(arguments)
 }
 
-/// The report's messages by result, and its edits.
+/// The report's messages by result, and its mutations.
 fn messages(output: &Output) -> (BTreeMap<String, Vec<String>>, Vec<String>) {
     let report: Value =
         serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
@@ -195,8 +195,11 @@ fn messages(output: &Output) -> (BTreeMap<String, Vec<String>>, Vec<String>) {
         let text = |key: &str| finding[key].as_str().expect("text").to_owned();
         reported.entry(text("result")).or_default().push(text("message"));
     }
-    let edits = report["edits"].as_array().expect("edits").iter();
-    (reported, edits.map(|edit| edit["edit"].as_str().expect("text").to_owned()).collect())
+    let mutations = report["mutations"].as_array().expect("mutations").iter();
+    (
+        reported,
+        mutations.map(|mutation| mutation["mutation"].as_str().expect("text").to_owned()).collect(),
+    )
 }
 
 fn expected(verdict: &Verdict) -> BTreeMap<String, Vec<String>> {
@@ -250,13 +253,13 @@ fn play(rule: &Rule, mode: Mode, example: &Example) -> String {
     if let Some(arguments) = as_files(example, &scene.proposal, &folder) {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let output = folder.run(&arguments);
-        let (mut reported, edits) = messages(&output);
+        let (mut reported, mutations) = messages(&output);
         // What the API server itself rejects besides is no verdict of ours.
         reported.remove("api");
         let repairs = ["strip-binder-annotations", "restore-binding", "repair-stale-claim-ref"];
-        let repaired = edits.iter().any(|edit| repairs.contains(&edit.as_str()));
+        let repaired = mutations.iter().any(|mutation| repairs.contains(&mutation.as_str()));
         if repaired {
-            assert_eq!(denial(&reported), "", "{title}: {edits:?}");
+            assert_eq!(denial(&reported), "", "{title}: {mutations:?}");
         } else {
             assert_eq!(reported, expected(&verdict), "{title}, as files: {arguments:?}");
         }
@@ -293,7 +296,8 @@ fn every_allowed_example_passes_with_the_same_text() {
 fn every_edit_is_reported_with_its_patch() {
     for repair in bindery::rules::mutations::MUTATIONS {
         let cases = repair.mutated.iter().map(|example| (example, true));
-        for (example, edits) in cases.chain(repair.unchanged.iter().map(|example| (example, false)))
+        for (example, mutations) in
+            cases.chain(repair.unchanged.iter().map(|example| (example, false)))
         {
             let scene = scenario(example).expect("an example");
             let folder = Folder::new();
@@ -302,7 +306,7 @@ fn every_edit_is_reported_with_its_patch() {
             if repair.id == TENANT_LABEL {
                 on["tenancy"] = json!({"label": "auto"});
             } else {
-                on["edits"] = json!({repair.id: true});
+                on["mutations"] = json!({repair.id: true});
             }
             folder.write("config.yaml", on.to_string());
             let arguments = as_files(example, &scene.proposal, &folder).expect("files");
@@ -310,7 +314,7 @@ fn every_edit_is_reported_with_its_patch() {
             let output = folder.run(&arguments);
             let (_, made) = messages(&output);
             let title = example.title;
-            assert_eq!(made.iter().any(|id| id == repair.id), edits, "{title}: {output:?}");
+            assert_eq!(made.iter().any(|id| id == repair.id), mutations, "{title}: {output:?}");
         }
     }
 }

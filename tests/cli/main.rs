@@ -106,7 +106,7 @@ pub(crate) fn run(binary: &Path, folder: &Folder, arguments: &[&str], input: &st
         stderr: String::from_utf8(output.stderr).expect("text"),
     };
     // PEM, the same encoded once more, a key as DER in base64, a token: nothing that is printed holds one, but the
-    // registrations that were asked for hold an authority.
+    // registrations that were asked for hold a CA.
     let is_asked = arguments.first() == Some(&"generate");
     for mark in ["-----BEGIN", "LS0tLS1CRUdJTi", "MIGHAgEAMBMG", "eyJhbGciOi"] {
         let is_reported = [&output.stdout, &output.stderr].iter().any(|text| text.contains(mark));

@@ -12,7 +12,7 @@ const FORMS: [&str; 8] = ["text", "wide", "json", "yaml", "junit", "sarif", "git
 /// What holds for every sign that means something in a form: in a name of a file, and in a sentence.
 const ODD: &str = "odd, [50%]: <a|b> & \"c\".yaml";
 
-/// A folder with a denial, a rejection by the API server, a warning, an exemption, an edit, something unverified
+/// A folder with a denial, a rejection by the API server, a warning, an exemption, a mutation, something unverified
 /// and something clean.
 fn folder() -> Folder {
     let folder = Folder::new();
@@ -40,7 +40,7 @@ fn folder() -> Folder {
     folder.write("clean.yaml", of("pv-clean", "nfs: {server: b, path: /srv/clean}"));
     let stale =
         "nfs: {server: c, path: /srv/stale}\n  claimRef: {namespace: db, name: gone, uid: u9}";
-    folder.write("edited.yaml", of("pv-edited", stale));
+    folder.write("mutated.yaml", of("pv-edited", stale));
     folder.write(
         "owned.yaml",
         of("pv-owned", "nfs: {server: d, path: /d}").replace(
@@ -62,7 +62,7 @@ const ARGUMENTS: [&str; 15] = [
     "-f",
     "clean.yaml",
     "-f",
-    "edited.yaml",
+    "mutated.yaml",
     "-f",
     "owned.yaml",
     "--live",
@@ -99,7 +99,7 @@ fn json_and_yaml_are_one_report_and_what_the_schema_promises() {
     let summary = json!({"objects": 6, "denied": 1, "warned": 1, "audited": 0, "exempted": 0, "api": 1,
         "unverified": 1});
     assert_eq!(json["summary"], summary, "{json:#}");
-    assert_eq!(json["edits"][0]["edit"], "repair-stale-claim-ref");
+    assert_eq!(json["mutations"][0]["mutation"], "repair-stale-claim-ref");
     let exempted = json["findings"].as_array().expect("findings").iter();
     let exempted: Vec<_> = exempted.filter(|finding| finding["result"] == "exempted").collect();
     assert_eq!(exempted[0]["exempt"]["reason"], "moving, 50% done");
@@ -180,7 +180,7 @@ fn markdown_puts_denials_first_and_escapes() {
         rows[3].starts_with("| **api** | PersistentVolumeClaim db/data | claim.yaml:"),
         "{text}"
     );
-    assert!(text.contains("The webhook would edit:\n\n* PersistentVolume pv-edited: "), "{text}");
+    assert!(text.contains("The webhook would mutate:\n\n* PersistentVolume pv-edited: "), "{text}");
 }
 
 #[test]

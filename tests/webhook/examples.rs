@@ -209,19 +209,19 @@ async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
         assert!(!repair.mutated.is_empty() && !repair.unchanged.is_empty(), "{}", repair.id);
         let wanted = repair.mutated.iter().map(|example| (example, true));
         let unwanted = repair.unchanged.iter().map(|example| (example, false));
-        for (example, is_edited) in wanted.chain(unwanted) {
+        for (example, is_mutated) in wanted.chain(unwanted) {
             let what = format!("{}: {}", repair.id, example.title);
             let played = Played::under(all_on(), example).await;
             let review = played.mutating_review("");
             let answer = played.stage.mutate(&review).await;
             assert_eq!(answer["allowed"], true, "{what}");
-            assert_eq!(reported(&answer, repair), is_edited, "{what}: {answer}");
+            assert_eq!(reported(&answer, repair), is_mutated, "{what}: {answer}");
             let sent_here = request_types(repair.request_types, &review).iter().any(|endpoint| {
                 let text = review.to_string();
                 let request = parse_request(text.as_bytes(), &all_on()).unwrap();
                 reaches(*endpoint, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
             });
-            assert!(sent_here || !is_edited, "{what}: the registrations do not send it");
+            assert!(sent_here || !is_mutated, "{what}: the registrations do not send it");
 
             let mut dry = played.stage.mutate(&played.mutating_review("?dryRun=All")).await;
             dry["uid"] = answer["uid"].clone();
@@ -286,17 +286,17 @@ async fn growth_beyond_what_an_expansion_asked_for_is_a_warning() {
     }
 }
 
-/// Whether the repair edited something: the audit log says so, and the asker is warned unless it is silent.
+/// Whether the repair mutated something: the audit log says so, and the asker is warned unless it is silent.
 fn reported(answer: &Value, repair: &Mutation) -> bool {
     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
     let reported = format!("[{}] ", repair.id);
     let is_warned = warnings.iter().any(|warning| warning.as_str().unwrap().starts_with(&reported));
-    let is_edited = answer["auditAnnotations"].get(repair.id).is_some();
-    assert_eq!(is_warned, is_edited && repair.warning == WarningMode::Warned, "{answer}");
-    is_edited
+    let is_mutated = answer["auditAnnotations"].get(repair.id).is_some();
+    assert_eq!(is_warned, is_mutated && repair.warning == WarningMode::Warned, "{answer}");
+    is_mutated
 }
 
-/// Goes through with the write as the API server would: edited, validated, stored.
+/// Goes through with the write as the API server would: mutated, validated, stored.
 async fn store(played: &Played, answer: &Value, what: &str) {
     let (example, scene) = (played.example, &played.scene);
     let review = scene.begin(&example.send, example.by, "").review();
@@ -304,7 +304,7 @@ async fn store(played: &Played, answer: &Value, what: &str) {
     apply(answer, &mut object);
     let review = scene.admit(review, Some(object)).review();
     for (endpoint, answer) in answers(&played.stage, review.body()).await {
-        assert_eq!(answer["allowed"], true, "{what} through {endpoint:?}, edited: {answer}");
+        assert_eq!(answer["allowed"], true, "{what} through {endpoint:?}, mutated: {answer}");
     }
     scene.finish(review);
 }

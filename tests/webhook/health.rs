@@ -8,7 +8,7 @@ use bindery::rules::{Endpoint, Persona, RULES, Send};
 use bindery::webhook::transport::tls::PairFiles;
 
 use crate::stage::{Gate, Scene, Stage, post};
-use crate::transport::fixture::{Authority, eventually, log_lines};
+use crate::transport::fixture::{TestCa, eventually, log_lines};
 
 #[tokio::test]
 async fn it_is_ready_when_every_resource_was_listed_and_not_before() {
@@ -57,9 +57,9 @@ async fn it_is_not_ready_while_its_certificate_has_expired() {
     let file = |name| folder.path().join(name);
     let pair =
         PairFiles { certificate: file("tls.crt"), key: file("tls.key"), host: None, callers: None };
-    let authority = Authority::new();
+    let ca = TestCa::new();
     let write = |until| {
-        let (certificate, key) = authority.issue(2020, until);
+        let (certificate, key) = ca.issue(2020, until);
         fs::write(&pair.certificate, certificate).unwrap();
         fs::write(&pair.key, key).unwrap();
     };

@@ -48,10 +48,10 @@ enum Outcome {
 async fn create(stage: &Stage, scene: &Scene, line: String, user: &RequestUser) -> Outcome {
     let send = Send::Create(line.leak());
     let review = scene.begin_by(&send, user.clone(), "").review();
-    let edits = stage.mutate(review.body()).await;
-    assert_eq!(edits["allowed"], true, "{edits}");
+    let mutations = stage.mutate(review.body()).await;
+    assert_eq!(mutations["allowed"], true, "{mutations}");
     let mut object = review.request()["object"].clone();
-    apply(&edits, &mut object);
+    apply(&mutations, &mut object);
     let is_repaired = object["spec"]["claimRef"]["uid"] == Value::Null;
     let review = scene.admit(review, Some(object)).review();
     let answer = stage.validate(Endpoint::Advise, review.body()).await;

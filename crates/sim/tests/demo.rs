@@ -134,7 +134,7 @@ fn post(command: &str) -> Value {
         let at = words.iter().position(|word| *word == flag).unwrap();
         words[at + 1].to_owned()
     };
-    let authority = fs::read(after("--cacert")).unwrap();
+    let ca = fs::read(after("--cacert")).unwrap();
     let review = fs::read(after("--data-binary").trim_start_matches('@')).unwrap();
     let url = command.split_whitespace().last().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -142,8 +142,8 @@ fn post(command: &str) -> Value {
         // The client puts the path of a request after that of its server.
         let (server, path) = url.split_at(url.rfind("/validate").unwrap());
         let mut config = Config::new(server.parse().unwrap());
-        let authority = CertificateDer::from_pem_slice(&authority).unwrap();
-        config.root_cert = Some(vec![authority.to_vec()]);
+        let ca = CertificateDer::from_pem_slice(&ca).unwrap();
+        config.root_cert = Some(vec![ca.to_vec()]);
         config.default_retry = false;
         let client = Client::try_from(config).unwrap();
         let request = http::Request::post(path).header("content-type", "application/json");

@@ -1,4 +1,4 @@
-//! Edits as JSON Patch (RFC 6902) against the object as it was sent.
+//! Mutations as JSON Patch (RFC 6902) against the object as it was sent.
 //!
 //! Paths are exact and maps that do not exist yet are made first, so that nothing else in the
 //! object is touched: unknown fields and the annotations of others survive.
@@ -89,14 +89,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for SpecShape<'a> {
 }
 
 impl Patch {
-    /// The patch that makes `edits` in the object of text `new`, whose stored form is `old`
+    /// The patch that makes `mutations` in the object of text `new`, whose stored form is `old`
     /// (empty for a creation). `None` if there is nothing to do.
     pub fn of(
-        edits: &[FieldMutation],
+        mutations: &[FieldMutation],
         new: &str,
         old: &str,
     ) -> Result<Option<Self>, serde_json::Error> {
-        if edits.is_empty() {
+        if mutations.is_empty() {
             return Ok(None);
         }
         let shape: Shape<'_> = serde_json::from_str(new)?;
@@ -108,16 +108,16 @@ impl Patch {
         ];
         let there = there.into_iter().filter_map(|(field, is_there)| is_there.then_some(field));
         let mut writer = Writer { operations: Vec::new(), there: there.collect() };
-        for edit in edits {
-            writer.write(edit, &shape, old)?;
+        for mutation in mutations {
+            writer.write(mutation, &shape, old)?;
         }
         Ok(Some(Self(json_patch::Patch(writer.operations))))
     }
 
     /// Whether all that the mutations restore is whole in the object of text `old`: long texts of a review are
     /// shortened before it is parsed.
-    pub fn is_whole(edits: &[FieldMutation], old: &str) -> Result<bool, serde_json::Error> {
-        let restored = Self::of(edits, "{}", old)?;
+    pub fn is_whole(mutations: &[FieldMutation], old: &str) -> Result<bool, serde_json::Error> {
+        let restored = Self::of(mutations, "{}", old)?;
         let operations = restored.map(|patch| patch.0.0).unwrap_or_default();
         Ok(operations.iter().all(|operation| match operation {
             PatchOperation::Add(AddOperation { value, .. })
@@ -160,11 +160,11 @@ struct Writer {
 impl Writer {
     fn write(
         &mut self,
-        edit: &FieldMutation,
+        mutation: &FieldMutation,
         shape: &Shape<'_>,
         old: &str,
     ) -> Result<(), serde_json::Error> {
-        match edit {
+        match mutation {
             FieldMutation::SetAnnotation { key, value } => {
                 self.annotate(key, Value::String(value.clone()));
             }

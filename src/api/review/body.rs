@@ -18,7 +18,7 @@ const ENVELOPE_NESTING: usize = 2;
 /// few hundred; what is longer is a manifest or a driver's own, and neither is read.
 pub(super) const TEXT_BYTES_MAX: usize = 16 * 1024;
 
-/// A text under a key with this prefix is one that repairs put back as it is, and stays whole.
+/// A text under a key with this prefix is one that mutations restore as it is, and stays whole.
 const RESTORED_PREFIX: &[u8] = VOLUME_PREFIX.as_bytes();
 
 /// Up to so many bytes: all annotations of an object have 256 KiB together (Kubernetes: `validation/objectmeta.go`,
@@ -32,7 +32,7 @@ const HEAD_BYTES: usize = 900;
 /// read from it grows with them. Bytes that are not JSON are left to the parser.
 ///
 /// A shortened text keeps its head, its length and a hash, so that a change of it is still a change.
-/// Errors: bytes that are not UTF-8, also where nothing reads them, as what is edited is read whole; nesting
+/// Errors: bytes that are not UTF-8, also where nothing reads them, as what is mutated is read whole; nesting
 /// that the API server itself rejects; a long text that is not valid.
 pub fn prepare(body: &mut [u8]) -> Result<(), ReviewError> {
     if let Err(error) = std::str::from_utf8(body) {
@@ -70,7 +70,7 @@ pub fn prepare(body: &mut [u8]) -> Result<(), ReviewError> {
     Ok(())
 }
 
-/// Whether the text in `before` is the key, and one that repairs put back, of what opens at `value`.
+/// Whether the text in `before` is the key, and one that mutations restore, of what opens at `value`.
 fn is_key(body: &[u8], before: Range<usize>, value: usize) -> bool {
     let between = body.get(before.end + 1..value).unwrap_or_default();
     let key = body.get(before).unwrap_or_default();
@@ -165,7 +165,7 @@ mod tests {
         assert_ne!(first, second);
     }
 
-    /// What a repair puts back has to be what was there.
+    /// What a mutation restores has to be what was there.
     #[test]
     fn what_repairs_put_back_stays_whole_and_what_is_cut_shows_it() {
         let long = "x".repeat(200 * 1024);

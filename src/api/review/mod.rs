@@ -84,7 +84,7 @@ pub struct AdmissionRequest {
     pub collected: usize,
 }
 
-/// The texts of the objects of a review, for edits.
+/// The texts of the objects of a review, for mutations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Texts<'a> {
     /// The new object; empty for a deletion.

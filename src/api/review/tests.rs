@@ -100,12 +100,12 @@ fn nesting_is_an_error_where_the_api_server_refuses_it() {
 
 #[test]
 fn an_answer_that_passes_carries_what_was_done() {
-    let edit = FieldMutation::SetClass("fast".to_owned());
+    let mutation = FieldMutation::SetClass("fast".to_owned());
     let made = AdmissionResponse {
         denial: String::new(),
         warnings: vec!["w".to_owned()],
         audit: vec![("rule".to_owned(), "why".to_owned())],
-        patch: Patch::of(&[edit], r#"{"spec":{}}"#, "").unwrap().map(|patch| patch.to_base64()),
+        patch: Patch::of(&[mutation], r#"{"spec":{}}"#, "").unwrap().map(|patch| patch.to_base64()),
     };
     let review: Value = serde_json::from_slice(&response_bytes("u", &made)).unwrap();
     let patch = made.patch.clone().unwrap();
@@ -121,10 +121,10 @@ fn an_answer_that_passes_carries_what_was_done() {
 
 #[test]
 fn a_denial_is_a_403_and_never_comes_with_a_patch() {
-    let edit = FieldMutation::SetClass("fast".to_owned());
+    let mutation = FieldMutation::SetClass("fast".to_owned());
     let made = AdmissionResponse {
         denial: "[rule] no".to_owned(),
-        patch: Patch::of(&[edit], "{}", "").unwrap().map(|patch| patch.to_base64()),
+        patch: Patch::of(&[mutation], "{}", "").unwrap().map(|patch| patch.to_base64()),
         ..AdmissionResponse::default()
     };
     let review: Value = serde_json::from_slice(&response_bytes("u", &made)).unwrap();

@@ -59,7 +59,7 @@ pub enum Command {
     Snapshot(SnapshotArgs),
     /// Verify an installation.
     Doctor(DoctorArgs),
-    /// Show one rule or edit, or list them all.
+    /// Show one rule or mutation, or list them all.
     Rule(RuleArgs),
     /// Make a certificate for development.
     Certs(CertsArgs),
@@ -297,7 +297,7 @@ pub struct ExplainArgs {
 /// Arguments of `bindery rule`.
 #[derive(Clone, Debug, Args)]
 pub struct RuleArgs {
-    /// Id of a rule or an edit; all are listed if left out.
+    /// Id of a rule or a mutation; all are listed if left out.
     pub id: Option<String>,
 }
 
@@ -333,7 +333,7 @@ pub enum Generate {
     Webhooks(WebhooksArgs),
     /// The registrations as the chart's templates read them, with placeholders for names.
     Chart,
-    /// The reference of rules and edits, as Markdown.
+    /// The reference of rules and mutations, as Markdown.
     Rules,
     /// The reference of this command line, as Markdown.
     Cli,

@@ -63,7 +63,7 @@ impl Run<'_> {
         let node = node.or_else(|| object("oldObject")).unwrap_or(&review.node);
         let origin = Origin { file: &review.file, source: None, node };
         let about = FindingSubject { key: &key, operation, origin: Some(origin) };
-        self.take_edits(&judged, about);
+        self.take_mutations(&judged, about);
         let mut found = of_verdict(&judged, &self.known, about, Ruling::message);
         found.extend(unverified::of_gaps(&self.known, about));
         self.collected.add(about, found);

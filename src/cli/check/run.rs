@@ -17,7 +17,7 @@ use crate::cli::judge::failure::{unreadable, unreviewable};
 use crate::cli::judge::findings::{CollectedFindings, FindingSubject, Origin, of_api, of_verdict};
 use crate::cli::judge::proposed::{created, replaced, stored, updated};
 use crate::cli::judge::{JudgeContext, JudgedChange, KnownObjects, ProposedChange, judge_proposal};
-use crate::cli::report::{EditEntry, Finding, FindingResult, Report};
+use crate::cli::report::{Finding, FindingResult, MutationEntry, Report};
 use crate::config::Configuration;
 use crate::rules::{Part, Ruling, User};
 
@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
         }
         let ignorance = unverified::of_ignorance(proposal, &found, self.terms(), about);
         found.extend(ignorance.map_err(invalid)?);
-        self.take_edits(&judged, about);
+        self.take_mutations(&judged, about);
         let is_stopped = is_denied(&found);
         self.collected.add(about, found);
         if is_stopped {
@@ -226,18 +226,18 @@ impl<'a> Run<'a> {
         taken.map_err(|error| unreadable(&error))
     }
 
-    pub(super) fn take_edits(&mut self, judged: &JudgedChange, about: FindingSubject<'_>) {
-        let entries = judged.edits.iter().map(|edit| EditEntry {
-            edit: edit.id,
+    pub(super) fn take_mutations(&mut self, judged: &JudgedChange, about: FindingSubject<'_>) {
+        let entries = judged.mutations.iter().map(|mutation| MutationEntry {
+            mutation: mutation.id,
             object: about.key.into(),
-            patch: edit.patch.clone(),
-            warning: edit.warning.clone(),
+            patch: mutation.patch.clone(),
+            warning: mutation.warning.clone(),
             place: about.origin.map(|origin| match origin.source {
                 Some(source) => source.to_owned(),
                 None => format!("{}:{}", origin.file, origin.node.at),
             }),
         });
-        self.collected.edits.extend(entries);
+        self.collected.mutations.extend(entries);
     }
 
     /// The report on all that was judged; of `others` objects there was nothing to judge.

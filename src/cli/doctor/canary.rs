@@ -1,4 +1,4 @@
-//! Two writes, as dry runs, that a working webhook does not let pass unchanged: one that it edits, one that it denies.
+//! Two writes, as dry runs, that a working webhook does not let pass unchanged: one that it mutates, one that it denies.
 //! They prove the whole path, from the API server to a rule and back.
 
 use serde_json::{Value, json};
@@ -8,16 +8,16 @@ use super::installation::InspectedInstallation;
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::CreateResponse;
 use crate::model::annotations::BIND_COMPLETED;
-use crate::rules::mutations::find as find_edit;
+use crate::rules::mutations::find as find_mutation;
 use crate::rules::{Mode, Policy, Switch, find};
 
 /// The rule that the volume breaks.
 const RULE: &str = "prebind-incomplete";
 
-/// The edit that the claim needs.
-const EDIT: &str = "strip-binder-annotations";
+/// The mutation that the claim needs.
+const MUTATION: &str = "strip-binder-annotations";
 
-const EDITS: &str = "edits";
+const MUTATIONS: &str = "mutations";
 const DENIALS: &str = "denials";
 
 /// The name of what is never stored.
@@ -26,21 +26,23 @@ const NAME: &str = "bindery-doctor-canary";
 pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure> {
     let namespace = subject.installation.namespace();
     let claims = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims?dryRun=All");
-    let edited = subject.cluster.create(&claims, &claim())?;
+    let mutated = subject.cluster.create(&claims, &claim())?;
     let denied = subject.cluster.create("/api/v1/persistentvolumes?dryRun=All", &volume())?;
     // The default, if that of the installation cannot be read.
     let policy = subject.configuration()?.map(|found| found.policy).unwrap_or_default();
-    Ok(judged(&policy, &edited, &denied))
+    Ok(judged(&policy, &mutated, &denied))
 }
 
 /// What the responses to both writes prove under a policy.
-fn judged(policy: &Policy, edited: &CreateResponse, denied: &CreateResponse) -> Vec<CheckResult> {
-    let edit = find_edit(EDIT).map_or(Switch::On, |edit| policy.switch(edit));
-    let edits = match edit {
-        Switch::On => edits(edited),
+fn judged(policy: &Policy, mutated: &CreateResponse, denied: &CreateResponse) -> Vec<CheckResult> {
+    let mutation = find_mutation(MUTATION).map_or(Switch::On, |mutation| policy.switch(mutation));
+    let mutations = match mutation {
+        Switch::On => mutations(mutated),
         Switch::Off => CheckResult::unknown(
-            EDITS,
-            format!("edit {EDIT} is off, so edits were not tried; switch it on to try them"),
+            MUTATIONS,
+            format!(
+                "mutation {MUTATION} is off, so mutations were not tried; switch it on to try them"
+            ),
         ),
     };
     let denials = match find(RULE).map_or(Mode::Deny, |rule| policy.mode(rule)) {
@@ -53,8 +55,8 @@ fn judged(policy: &Policy, edited: &CreateResponse, denied: &CreateResponse) -> 
             ),
         ),
     };
-    let mut findings = vec![edits, denials];
-    if [edited, denied].into_iter().all(may_not) {
+    let mut findings = vec![mutations, denials];
+    if [mutated, denied].into_iter().all(may_not) {
         findings.push(CheckResult::bad(
             "requests",
             "neither write was allowed; whether the API server calls the webhook is not known; give this \
@@ -64,7 +66,7 @@ fn judged(policy: &Policy, edited: &CreateResponse, denied: &CreateResponse) -> 
     findings
 }
 
-/// A claim with a binder annotation, which [`EDIT`] removes.
+/// A claim with a binder annotation, which [`MUTATION`] removes.
 fn claim() -> Value {
     json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -85,19 +87,19 @@ fn volume() -> Value {
     })
 }
 
-fn edits(reply: &CreateResponse) -> CheckResult {
+fn mutations(reply: &CreateResponse) -> CheckResult {
     let note = format!("/metadata/annotations/{}", BIND_COMPLETED.replace('/', "~1"));
     match reply.code {
         200 | 201 if reply.object.pointer(&note).is_none() => CheckResult::good(
-            EDITS,
+            MUTATIONS,
             "the annotation of a binder was removed from a PersistentVolumeClaim",
         ),
         200 | 201 => CheckResult::bad(
-            EDITS,
+            MUTATIONS,
             "the annotation of a binder stayed on a PersistentVolumeClaim; the API server does not call the webhook, or gets no answer \
              in time; look at certificates and replicas, and at webhook.extraMatchConditions",
         ),
-        code => not_asked(EDITS, code, reply),
+        code => not_asked(MUTATIONS, code, reply),
     }
 }
 
@@ -163,10 +165,10 @@ mod tests {
 
     fn outcomes(
         policy: &Policy,
-        edited: &CreateResponse,
+        mutated: &CreateResponse,
         denied: &CreateResponse,
     ) -> Vec<CheckOutcome> {
-        judged(policy, edited, denied).iter().map(|finding| finding.outcome).collect()
+        judged(policy, mutated, denied).iter().map(|finding| finding.outcome).collect()
     }
 
     #[test]
@@ -184,7 +186,7 @@ mod tests {
             "persistentvolumes is forbidden: User \"me\" cannot create resource \"persistentvolumes\"",
         );
         let quota = reply(403, "exceeded quota");
-        let outcomes = |edited, denied| outcomes(&policy, edited, denied);
+        let outcomes = |mutated, denied| outcomes(&policy, mutated, denied);
         assert_eq!(outcomes(&passed, &denied), [Good, Good]);
         assert_eq!(outcomes(&passed, &passed), [Good, Bad]);
         assert_eq!(outcomes(&passed, &unreached), [Good, Bad]);
@@ -203,13 +205,14 @@ mod tests {
         let unedited = CreateResponse { code: 201, object: claim(), warnings: Vec::new() };
         let found = judged(&Policy::default(), &unedited, &reply(201, ""));
         assert_eq!(found[0].outcome, CheckOutcome::Bad, "{}", found[0].text);
-        let off = Policy { edits: [(EDIT.to_owned(), Switch::Off)].into(), ..Policy::default() };
+        let off =
+            Policy { mutations: [(MUTATION.to_owned(), Switch::Off)].into(), ..Policy::default() };
         let found = judged(&off, &unedited, &reply(201, ""));
         assert_eq!(found[0].outcome, CheckOutcome::Unknown, "{}", found[0].text);
     }
 
     #[test]
     fn what_is_tried_there_is() {
-        assert!(find(RULE).is_some() && find_edit(EDIT).is_some());
+        assert!(find(RULE).is_some() && find_mutation(MUTATION).is_some());
     }
 }

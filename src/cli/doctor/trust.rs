@@ -71,7 +71,7 @@ fn trusted(
     let is_own = subject.serving_secret == subject.installation.serving_secret();
     if !is_own && registered.trust().all(str::is_empty) {
         let text = format!(
-            "{collection} have no caBundle, so API servers use the CA certificates of their hosts; the checks edits and \
+            "{collection} have no caBundle, so API servers use the CA certificates of their hosts; the checks mutations and \
              denials show whether that is enough"
         );
         return CheckResult::unknown(CHECK, text);

@@ -1,4 +1,4 @@
-//! One change through the same core as the webhook: edits first, then every rule.
+//! One change through the same core as the webhook: mutations first, then every rule.
 //!
 //! The change is put into an AdmissionReview and read from its bytes as the webhook would read it,
 //! so that there is one way from an object to a verdict.
@@ -37,10 +37,10 @@ pub struct ProposedChange {
     pub user: User,
 }
 
-/// What an edit does.
+/// What a mutation does.
 #[derive(Clone, Debug)]
-pub struct MadeEdit {
-    /// The repair's id.
+pub struct AppliedMutation {
+    /// The mutation's id.
     pub id: &'static str,
     /// The warning to the requester.
     pub warning: String,
@@ -55,8 +55,8 @@ pub struct JudgedChange {
     pub verdict: Verdict,
     /// Reads that denials depend on and that were not possible.
     pub unread: Vec<Read>,
-    /// Edits, in order.
-    pub edits: Vec<MadeEdit>,
+    /// Mutations, in order.
+    pub mutations: Vec<AppliedMutation>,
     /// The object as it would be stored; absent for a deletion.
     pub result: Option<Value>,
 }
@@ -88,18 +88,18 @@ pub fn judge_proposal(
     terms: JudgeContext<'_>,
 ) -> Result<JudgedChange, ReviewError> {
     let mut proposal = proposal.clone();
-    let mut edits = Vec::new();
+    let mut mutations = Vec::new();
     for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
-        edits.extend(edit(&mut proposal, endpoint, terms)?);
+        mutations.extend(mutation(&mut proposal, endpoint, terms)?);
     }
     let mut body = proposal.body();
     review::prepare(&mut body)?;
     let request = review::parse_request(&body, &terms.configuration.policy)?;
     let judged = judge_change(&request.change, terms);
-    Ok(JudgedChange { edits, result: proposal.new, ..judged })
+    Ok(JudgedChange { mutations, result: proposal.new, ..judged })
 }
 
-/// Judges a review as it stands: what the webhook would answer to these bytes, edits not applied.
+/// Judges a review as it stands: what the webhook would answer to these bytes, mutations not applied.
 pub fn judge_review(
     mut body: Vec<u8>,
     terms: JudgeContext<'_>,
@@ -110,8 +110,8 @@ pub fn judge_review(
     let mut judged = judge_change(&request.change, terms);
     for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
         let amendment = amendment(&request.change, endpoint, terms);
-        for (repair, plan) in &amendment.plans {
-            judged.edits.extend(made(repair.id, plan, texts)?.0);
+        for (mutation, plan) in &amendment.plans {
+            judged.mutations.extend(made(mutation.id, plan, texts)?.0);
         }
     }
     Ok(judged)
@@ -147,32 +147,32 @@ fn question<'a>(change: &'a Change, endpoint: Endpoint, terms: JudgeContext<'a>)
     Question { endpoint, change, policy: &terms.configuration.policy, now: terms.now }
 }
 
-/// Applies the edits of one entry to the proposal.
-fn edit(
+/// Applies the mutations of one entry to the proposal.
+fn mutation(
     proposal: &mut ProposedChange,
     endpoint: Endpoint,
     terms: JudgeContext<'_>,
-) -> Result<Vec<MadeEdit>, ReviewError> {
+) -> Result<Vec<AppliedMutation>, ReviewError> {
     let mut body = proposal.body();
     review::prepare(&mut body)?;
     let request = review::parse_request(&body, &terms.configuration.policy)?;
     let amendment = amendment(&request.change, endpoint, terms);
     let texts = review::object_texts(&body)?;
-    let mut edits = Vec::new();
-    for (repair, plan) in &amendment.plans {
+    let mut mutations = Vec::new();
+    for (mutation, plan) in &amendment.plans {
         let Some(new) = &mut proposal.new else { break };
         let object = new.to_string();
-        let (edit, patch) = made(repair.id, plan, Texts { object: &object, ..texts })?;
+        let (applied, patch) = made(mutation.id, plan, Texts { object: &object, ..texts })?;
         if let Some(patch) = patch
             && json_patch::patch(new, patch.operations()).is_ok()
         {
-            edits.extend(edit);
+            mutations.extend(applied);
         }
     }
-    Ok(edits)
+    Ok(mutations)
 }
 
-/// The edits that are certain; one that depends on a read that was not possible is left out.
+/// The mutations that are certain; one that depends on a read that was not possible is left out.
 fn amendment(change: &Change, endpoint: Endpoint, terms: JudgeContext<'_>) -> PlannedMutations {
     if !is_called(endpoint, change, terms) {
         return PlannedMutations::default();
@@ -189,20 +189,20 @@ fn amendment(change: &Change, endpoint: Endpoint, terms: JudgeContext<'_>) -> Pl
     amendment
 }
 
-/// One edit for a report, and its patch.
+/// One mutation for a report, and its patch.
 fn made(
     id: &'static str,
     plan: &MutationPlan,
     texts: Texts<'_>,
-) -> Result<(Option<MadeEdit>, Option<Patch>), ReviewError> {
+) -> Result<(Option<AppliedMutation>, Option<Patch>), ReviewError> {
     let invalid = |error| ReviewError::Object { field: "request.object", error };
-    let patch = Patch::of(&plan.edits, texts.object, texts.old_object).map_err(invalid)?;
-    let edit = patch.as_ref().map(|patch| MadeEdit {
+    let patch = Patch::of(&plan.fields, texts.object, texts.old_object).map_err(invalid)?;
+    let mutation = patch.as_ref().map(|patch| AppliedMutation {
         id,
         warning: format!("[{id}] {}", plan.warning),
         patch: serde_json::to_value(patch.operations()).unwrap_or_default(),
     });
-    Ok((edit, patch))
+    Ok((mutation, patch))
 }
 
 impl ProposedChange {

@@ -7,7 +7,7 @@ use super::similar_name::with_similar_name;
 use crate::cli::input::object_id::ObjectId;
 use crate::cli::render::API_VERSION;
 use crate::cli::report::{
-    EditEntry, Exempt, Finding, FindingResult, JudgedObject, Rendered, Report, ResultCounts,
+    Exempt, Finding, FindingResult, JudgedObject, MutationEntry, Rendered, Report, ResultCounts,
 };
 use crate::document::{Position, TreeNode};
 use crate::model::ClassName;
@@ -79,8 +79,8 @@ impl FindingSubject<'_> {
 pub(in crate::cli) struct CollectedFindings {
     findings: Vec<Finding>,
     objects: Vec<JudgedObject>,
-    /// What the webhook would edit.
-    pub(in crate::cli) edits: Vec<EditEntry>,
+    /// What the webhook would mutate.
+    pub(in crate::cli) mutations: Vec<MutationEntry>,
     /// How many objects have which result.
     pub(in crate::cli) summary: ResultCounts,
 }
@@ -102,10 +102,10 @@ impl CollectedFindings {
 
     /// The report on all that was judged; of `others` objects there was nothing to judge.
     pub(in crate::cli) fn report(self, known: &KnownObjects, others: usize) -> Report {
-        let Self { findings, objects, edits, summary } = self;
+        let Self { findings, objects, mutations, summary } = self;
         let (live, notes) = (known.live.clone(), known.notes());
         let (api_version, kind) = (API_VERSION, "Report");
-        Report { api_version, kind, live, findings, edits, summary, notes, objects, others }
+        Report { api_version, kind, live, findings, mutations, summary, notes, objects, others }
     }
 }
 

@@ -15,10 +15,10 @@ use crate::rules::{Part, Ruling, User};
 pub(in crate::cli) enum WriteResult {
     /// It is stored.
     Stored {
-        /// With every edit.
+        /// With every mutation.
         object: Value,
         /// Whether there was one.
-        is_edited: bool,
+        is_mutated: bool,
     },
     /// It is denied, for this reason.
     Denied(String),
@@ -48,7 +48,7 @@ pub(in crate::cli) fn write(
         Some(denial) => WriteResult::Denied(denial.message),
         None => WriteResult::Stored {
             object: judged.result.unwrap_or(object),
-            is_edited: !judged.edits.is_empty(),
+            is_mutated: !judged.mutations.is_empty(),
         },
     })
 }

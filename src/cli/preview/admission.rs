@@ -86,9 +86,9 @@ pub(super) fn judge_manifests(
         let is_update = old.is_some();
         match write(&name, old, new, terms)? {
             WriteResult::Denied(reason) => admission.deny(key, &reason, is_update),
-            WriteResult::Stored { object, is_edited } => {
-                let is_other = is_edited || is_update;
-                let taken = if is_other { admission.edit(key, &object) } else { Ok(()) };
+            WriteResult::Stored { object, is_mutated } => {
+                let is_other = is_mutated || is_update;
+                let taken = if is_other { admission.mutation(key, &object) } else { Ok(()) };
                 taken
                     .and_then(|()| known.change(&name, object))
                     .map_err(|error| unreadable(&error))?;
@@ -151,7 +151,7 @@ impl Admission<'_> {
     }
 
     /// Takes an object as it is written. Its place in the order stays.
-    fn edit(&mut self, key: &ObjectKey, object: &Value) -> Result<(), serde_json::Error> {
+    fn mutation(&mut self, key: &ObjectKey, object: &Value) -> Result<(), serde_json::Error> {
         let text = object.to_string();
         match key {
             ObjectKey::Volume(name) => {

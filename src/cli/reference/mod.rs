@@ -72,7 +72,7 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
         let mutated = judge(example)?;
         if self::texts(rule, &mutated.verdict).is_empty() {
             let ids: Vec<String> =
-                mutated.edits.iter().map(|edit| format!("`{}`", edit.id)).collect();
+                mutated.mutations.iter().map(|mutation| format!("`{}`", mutation.id)).collect();
             let _ = writeln!(out, "\nIf it is enabled, {} corrects it first.", ids.join(", "));
         }
     }
@@ -125,7 +125,7 @@ pub fn of_mutation(mutation: &Mutation) -> Result<String, ExampleError> {
     if mutation.id == TENANT_LABEL {
         out.push_str("It is off unless the configuration sets `tenancy.label: auto`.\n");
     } else if mutation.switch == Switch::Off {
-        out.push_str("It is off unless `edits` in the configuration enables it.\n");
+        out.push_str("It is off unless `mutations` in the configuration enables it.\n");
     }
     page(&mut out, &mutation.page);
     let reported = match mutation.warning {
@@ -136,8 +136,9 @@ pub fn of_mutation(mutation: &Mutation) -> Result<String, ExampleError> {
         let judged = judge(example)?;
         heading(&mut out, "Mutated", example);
         out.push_str(&scene(example)?);
-        for edit in judged.edits.iter().filter(|edit| edit.id == mutation.id) {
-            let _ = writeln!(out, "\n{reported}:\n\n```\n{}\n{}\n```", edit.warning, edit.patch);
+        for applied in judged.mutations.iter().filter(|applied| applied.id == mutation.id) {
+            let _ =
+                writeln!(out, "\n{reported}:\n\n```\n{}\n{}\n```", applied.warning, applied.patch);
         }
     }
     for example in mutation.unchanged {

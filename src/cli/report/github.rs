@@ -14,9 +14,9 @@ pub(super) fn github(report: &Report) -> String {
         let message = data(&finding.message);
         let _ = writeln!(out, "::{level} {}::{message}", properties(finding));
     }
-    for edit in &report.edits {
-        let title = property(&edit.object.to_string());
-        let _ = writeln!(out, "::notice title={title}::{}", data(&edit.warning));
+    for mutation in &report.mutations {
+        let title = property(&mutation.object.to_string());
+        let _ = writeln!(out, "::notice title={title}::{}", data(&mutation.warning));
     }
     let _ = writeln!(out, "{}", tally(report));
     out

@@ -98,8 +98,8 @@ pub(in crate::cli) struct Report {
     pub live: Option<LiveSource>,
     /// The findings, in the order of the input.
     pub findings: Vec<Finding>,
-    /// What the webhook would edit, in the order of the input.
-    pub edits: Vec<EditEntry>,
+    /// What the webhook would mutate, in the order of the input.
+    pub mutations: Vec<MutationEntry>,
     /// Objects by their gravest result; an object is clean if it is in none.
     pub summary: ResultCounts,
     /// Objects that could not be read, with what to do.
@@ -232,11 +232,11 @@ pub(in crate::cli) struct Exempt {
     pub reason: String,
 }
 
-/// One edit.
+/// One mutation.
 #[derive(Clone, Debug, Serialize)]
-pub(in crate::cli) struct EditEntry {
-    /// The repair's id.
-    pub edit: &'static str,
+pub(in crate::cli) struct MutationEntry {
+    /// The mutation's id.
+    pub mutation: &'static str,
     /// The object.
     #[serde(flatten)]
     pub object: ReportedObject,

@@ -26,22 +26,23 @@ impl Render for Report {
                 let _ = writeln!(out, "    {}", readable(&remedy));
             }
         }
-        for edit in &self.edits {
-            let place = edit.place.clone().unwrap_or_else(|| edit.object.to_string());
-            let _ = writeln!(out, "{}", readable(&format!("{place}: edited: {}", edit.warning)));
+        for mutation in &self.mutations {
+            let place = mutation.place.clone().unwrap_or_else(|| mutation.object.to_string());
+            let _ =
+                writeln!(out, "{}", readable(&format!("{place}: mutated: {}", mutation.warning)));
         }
         out + &readable(&table::notes(&self.notes)) + &tally(self) + "\n"
     }
 
-    /// A table of findings, and every edit with its patch.
+    /// A table of findings, and every mutation with its patch.
     fn wide(&self) -> String {
         let head = ["RESULT", "RULE", "OPERATION", "OBJECT", "FIELD", "AT STAKE", "WHERE", "WHY"];
         let rows: Vec<_> = self.findings.iter().map(wide_row).collect();
         let mut out = table::headed(head, &rows);
-        for edit in &self.edits {
-            let _ = writeln!(out, "{}: {}: {}", edit.object, edit.edit, edit.patch);
+        for mutation in &self.mutations {
+            let _ = writeln!(out, "{}: {}: {}", mutation.object, mutation.mutation, mutation.patch);
         }
-        if !self.edits.is_empty() {
+        if !self.mutations.is_empty() {
             out.push('\n');
         }
         out + &table::notes(&self.notes) + &tally(self) + "\n"
@@ -59,11 +60,16 @@ impl Render for Report {
         if let more @ 1.. = self.findings.len() - rows.len() {
             let _ = writeln!(out, "\n{more} more are not shown; `-o json` gives them all.");
         }
-        if !self.edits.is_empty() {
-            out.push_str("\nThe webhook would edit:\n\n");
+        if !self.mutations.is_empty() {
+            out.push_str("\nThe webhook would mutate:\n\n");
         }
-        for edit in self.edits.iter().take(ROWS_MAX) {
-            let _ = writeln!(out, "* {}: {}", cell(&edit.object.to_string()), cell(&edit.warning));
+        for mutation in self.mutations.iter().take(ROWS_MAX) {
+            let _ = writeln!(
+                out,
+                "* {}: {}",
+                cell(&mutation.object.to_string()),
+                cell(&mutation.warning)
+            );
         }
         out + &table::markdown_notes(&self.notes)
     }

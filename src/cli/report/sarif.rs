@@ -46,7 +46,8 @@ fn descriptor(id: &str) -> Value {
         let short = match id {
             API => "The API server itself denies the change.",
             UNVERIFIED => "The result depends on objects of the cluster that were not given.",
-            _ => mutations::find(id).map_or("An exemption has no effect.", |edit| edit.page.hazard),
+            _ => mutations::find(id)
+                .map_or("An exemption has no effect.", |mutation| mutation.page.hazard),
         };
         return json!({"id": id, "shortDescription": {"text": short}});
     };

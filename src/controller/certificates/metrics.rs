@@ -13,7 +13,7 @@ metric_table! {
         /// Steps in the renewal of certificates, by step and outcome.
         steps: IntCounterVec = "bindery_controller_certificate_steps_total" ["step", "outcome"],
         /// When the newest CA ends; 0 if this process keeps none.
-        ca_expiry: Gauge = "bindery_controller_authority_expiry_timestamp_seconds",
+        ca_expiry: Gauge = "bindery_controller_ca_expiry_timestamp_seconds",
     }
 }
 

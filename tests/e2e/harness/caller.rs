@@ -26,8 +26,8 @@ impl Call {
     pub(crate) fn connect(address: SocketAddr, bundle: &str, host: &str) -> Result<Self, String> {
         let reported = |error: std::io::Error| error.to_string();
         let mut roots = RootCertStore::empty();
-        for authority in ca_certificates(bundle) {
-            let certificate = CertificateDer::from_pem_slice(authority.as_bytes());
+        for ca in ca_certificates(bundle) {
+            let certificate = CertificateDer::from_pem_slice(ca.as_bytes());
             let certificate = certificate.map_err(|error| error.to_string())?;
             roots.add(certificate).map_err(|error| error.to_string())?;
         }

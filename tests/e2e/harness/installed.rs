@@ -47,7 +47,7 @@ const OWN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 pub(crate) enum Registered {
     /// Guard and advise: a hazard that a mutation corrects first is denied as well.
     Validating,
-    /// Those and the edits.
+    /// Those and the mutations.
     Everything,
 }
 
@@ -60,10 +60,10 @@ pub(crate) struct Installed {
     registration: Registration,
 }
 
-/// A serving pair of a throw-away authority, as PEM, and where to find it.
+/// A serving pair of a throw-away CA, as PEM, and where to find it.
 pub(crate) struct Pair {
     pub(crate) files: PairFiles,
-    pub(crate) authority: String,
+    pub(crate) ca: String,
     _folder: tempfile::TempDir,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn pair() -> Pair {
     };
     std::fs::write(&files.certificate, certificate.pem()).unwrap();
     std::fs::write(&files.key, key.serialize_pem()).unwrap();
-    Pair { files, authority: certificate.pem(), _folder: folder }
+    Pair { files, ca: certificate.pem(), _folder: folder }
 }
 
 /// Serves `router` with TLS on a port of its own, without a webhook.
@@ -160,7 +160,7 @@ impl Installed {
         });
         let registration = Registration {
             target: WebhookTarget::Url(format!("https://{address}")),
-            ca_pem: pair.authority,
+            ca_pem: pair.ca,
             own_controller: OWN_CONTROLLER.to_owned(),
             namespace_labels,
             tenant_label,

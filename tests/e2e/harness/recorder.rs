@@ -62,7 +62,7 @@ impl Recorder {
             .with_state(Arc::clone(&received));
         let server = serve("recorder", &pair, router);
         let address = server.address();
-        let registration = registration(format!("https://{address}"), pair.authority);
+        let registration = registration(format!("https://{address}"), pair.ca);
         let validating = serde_json::to_value(registration.validating()).unwrap();
         let mutating = serde_json::to_value(registration.mutating()).unwrap();
         register(plane, VALIDATING, &with_recorder(validating, &address.to_string()));

@@ -257,7 +257,7 @@ fn an_installation_keeps_its_certificates() {
 fn renewed(site: &Site<'_>, former: &str) -> String {
     site.renew();
     let both = site.await_bundle(2, former);
-    assert!(both.contains(former), "the former authority is trusted on for a while");
+    assert!(both.contains(former), "the former ca is trusted on for a while");
     let new = site.await_bundle(1, former);
     assert!(both.contains(&new));
     new
@@ -281,7 +281,7 @@ fn taken_away(site: &Site<'_>, trusted: &str) {
     site.merge(&site.registration(VALIDATING), &json!({"webhooks": wiped["webhooks"]}));
     assert_eq!(site.await_bundle(1, ""), trusted, "it is registered again");
 
-    // The pair goes; replicas serve what they have, and then another of the same authority.
+    // The pair goes; replicas serve what they have, and then another of the same ca.
     let serving = site.secret(&site.installation.serving_secret());
     site.merge(&serving, &json!({"data": null}));
     eventually("there is a serving pair again", Duration::from_secs(10), || {
@@ -292,9 +292,9 @@ fn taken_away(site: &Site<'_>, trusted: &str) {
     });
     assert_eq!(site.await_bundle(1, ""), trusted);
 
-    // The authority goes, with its key: another takes its place, after a time in which both are trusted.
-    let authority = site.secret(&site.installation.ca_secret());
-    site.merge(&authority, &json!({"data": null}));
+    // The CA goes, with its key: another takes its place, after a time in which both are trusted.
+    let ca = site.secret(&site.installation.ca_secret());
+    site.merge(&ca, &json!({"data": null}));
     let both = site.await_bundle(2, trusted);
     assert!(both.contains(trusted));
     let new = site.await_bundle(1, trusted);
@@ -330,6 +330,6 @@ fn a_step_ends_before_the_lease_is_given_up() {
         stopping.join().unwrap();
     });
     assert_eq!(holder(), "", "it is given up");
-    let authority = plane.get(ADMIN, &site.secret(&site.installation.ca_secret()));
-    assert!(authority.expect_ok()["data"].is_object(), "what was begun is done");
+    let ca = plane.get(ADMIN, &site.secret(&site.installation.ca_secret()));
+    assert!(ca.expect_ok()["data"].is_object(), "what was begun is done");
 }

@@ -169,7 +169,7 @@ impl Webhook {
         });
         let registration = Registration {
             target: WebhookTarget::Url(format!("https://{address}")),
-            ca_pem: pair.authority.clone(),
+            ca_pem: pair.ca.clone(),
             own_controller: OWN_CONTROLLER.to_owned(),
             namespace_labels: Parameters::default().namespace_labels,
             tenant_label: Parameters::default().tenant_label.as_str().to_owned(),

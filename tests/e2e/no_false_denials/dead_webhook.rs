@@ -14,7 +14,7 @@ use crate::installed::{Installed, Registered};
 use crate::plane::persona::{ADMIN, ARRANGER, ATTACHER, STORAGE_ADMIN, TENANT};
 use crate::plane::{Body, Peers, Persona, Plane, Reply};
 
-/// What entries cost at most, each once a request: guard 3 s, advise 2 s, each entry that edits 1 s.
+/// What entries cost at most, each once a request: guard 3 s, advise 2 s, each entry that mutates 1 s.
 const GUARDED: Duration = Duration::from_secs(4);
 const ADVISED: Duration = Duration::from_secs(3);
 

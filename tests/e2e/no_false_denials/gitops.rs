@@ -36,7 +36,7 @@ pub(super) fn a_manifest_applied_again_changes_nothing() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
     let _installed = Installed::under(strict(), &plane, Registered::Everything);
     let world = World::new(&plane, "by-client");
-    await_edits(&world);
+    await_mutations(&world);
     apply_again(&world, &[BY_CLIENT]);
     apply_again(&World::new(&plane, "by-server"), &BY_SERVER);
 }
@@ -131,7 +131,7 @@ pub(super) fn what_a_manifest_drops_is_put_back() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
     let _installed = Installed::on(&plane, Registered::Everything);
     let world = World::new(&plane, "dropped");
-    await_edits(&world);
+    await_mutations(&world);
     replaced(&world);
     taken_out(&world);
     removed_by_three_way(&world);
@@ -218,11 +218,11 @@ fn run(world: &World<'_>, arguments: &[&str], manifest: &str) -> Output {
     world.plane.kubectl(STORAGE_ADMIN, arguments, manifest)
 }
 
-/// Waits until the API server asks for edits.
-fn await_edits(world: &World<'_>) {
+/// Waits until the API server asks for mutations.
+fn await_mutations(world: &World<'_>) {
     let claims = format!("/api/v1/namespaces/{}/persistentvolumeclaims?dryRun=All", world.name);
     let exported = json!({"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}});
-    eventually("the API server asks for edits", Duration::from_secs(30), || {
+    eventually("the API server asks for mutations", Duration::from_secs(30), || {
         let reply = world.post(STORAGE_ADMIN, &claims, &world.claim_of("probe", &exported));
         match reply.json.pointer("/metadata/annotations") {
             None if reply.code < 300 => Ok(()),

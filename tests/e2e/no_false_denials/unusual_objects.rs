@@ -62,7 +62,7 @@ fn fail_closed(plane: &Plane) {
     }
 }
 
-/// Waits until guard is asked and edits are made; what has changed with them has taken effect before.
+/// Waits until guard is asked and mutations are made; what has changed with them has taken effect before.
 fn await_failing(world: &World<'_>) {
     world.pair("probe", &json!({}));
     let path = format!("{}?dryRun=All", world.volume_path("probe"));

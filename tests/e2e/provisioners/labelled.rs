@@ -63,7 +63,7 @@ pub(super) fn a_retained_volume_goes_to_no_other_tenant() {
     assert_eq!(world.get(&path)["spec"]["claimRef"]["name"], "again");
 }
 
-/// The API server asks for the edit, and the webhook knows the namespace.
+/// The API server asks for the mutation, and the webhook knows the namespace.
 fn await_label(world: &World<'_>) {
     let reserved = json!({"spec": {"claimRef": {"namespace": world.name, "name": "x"}}});
     let probe = world.volume_of("probe", &reserved);

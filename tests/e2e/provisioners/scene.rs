@@ -214,7 +214,7 @@ impl Scene<'_> {
 pub(super) fn expect_undisturbed(tally: &Tally, beside: Beside) {
     let mut wrong: Vec<String> = tally.denials();
     wrong.retain(|denial| denial.starts_with("system:") && !is_outrun(denial));
-    let edits = tally.edits().into_iter().filter(|(user, _)| user.starts_with("system:"));
+    let edits = tally.mutations().into_iter().filter(|(user, _)| user.starts_with("system:"));
     wrong.extend(edits.map(|(user, edited)| format!("{user}: edited: {edited:?}")));
     assert!(wrong.is_empty(), "beside {beside:?}: {}", wrong.join("\n"));
 }

@@ -61,7 +61,7 @@ fn the_real_controllers_live_undisturbed() {
     let tally = Tally::of(&log, |place| names().any(|name| place.starts_with(name)));
     let mut wrong = tally.denials();
     wrong.extend(failures);
-    wrong.extend(unexpected_edits(&tally));
+    wrong.extend(unexpected_mutations(&tally));
     wrong.extend(witness::gaps(&plane, &tally));
     let compared = recorder.compare();
     println!("{} comparisons of condition and predicate", compared.count);
@@ -100,9 +100,9 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// Tenants' claims of a class that waits get a note, one each; nothing else is edited.
-fn unexpected_edits(tally: &Tally) -> Vec<String> {
+fn unexpected_mutations(tally: &Tally) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (user, edited) in tally.edits() {
+    for (user, edited) in tally.mutations() {
         let is_due = |edit: &&String| {
             user == TENANT.user && edit.starts_with("create persistentvolumeclaims")
         };

@@ -62,7 +62,7 @@ fn deny(plane: &Plane) -> PortServer {
             by(writer)
         );
         let name = format!("{}.planted.test", writer.name);
-        entry(&name, &format!("https://{address}/"), &pair.authority, &condition)
+        entry(&name, &format!("https://{address}/"), &pair.ca, &condition)
     };
     let entries: Vec<Value> = ACTORS.iter().map(planted).collect();
     register(plane, VALIDATING, &configuration("planted", &entries));

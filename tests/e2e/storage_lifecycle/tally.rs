@@ -86,7 +86,7 @@ impl Tally {
     }
 
     /// Users with something edited.
-    pub(crate) fn edits(&self) -> Vec<(&str, &[String])> {
+    pub(crate) fn mutations(&self) -> Vec<(&str, &[String])> {
         let edited = self.0.iter().filter(|(_, writes)| !writes.edited.is_empty());
         edited.map(|(user, writes)| (user.as_str(), writes.edited.as_slice())).collect()
     }

@@ -42,13 +42,13 @@ fn entry_name(writer: &Writer, path: &str) -> String {
 }
 
 /// An entry for all writes to volumes and claims under a condition.
-pub(super) fn entry(name: &str, url: &str, authority: &str, condition: &str) -> Value {
+pub(super) fn entry(name: &str, url: &str, ca: &str, condition: &str) -> Value {
     use base64::Engine as _;
     json!({
         "name": name, "sideEffects": "None", "admissionReviewVersions": ["v1"],
         "failurePolicy": "Fail", "timeoutSeconds": 10,
         "clientConfig": {
-            "url": url, "caBundle": base64::prelude::BASE64_STANDARD.encode(authority),
+            "url": url, "caBundle": base64::prelude::BASE64_STANDARD.encode(ca),
         },
         "matchConditions": [{"name": "writer", "expression": condition}],
         "rules": [{

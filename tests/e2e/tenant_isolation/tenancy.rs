@@ -49,7 +49,7 @@ fn tenants_keep_to_their_own_volumes() {
     // Of no tenant, and one that lists a namespace: no tenant is to get them by match.
     volume(&plane, "pv-open", &json!({}));
     volume(&plane, "pv-listed", &json!({"annotations": {ALLOWED_NAMESPACES: "blue"}}));
-    await_edits(&plane);
+    await_mutations(&plane);
 
     by_name(&plane);
     by_match(&plane);
@@ -128,8 +128,8 @@ fn claims_count() -> usize {
 /// none admits. Binder and scheduler choose; the webhook alone knows tenants.
 fn no_binder_gives_a_volume_to_another_tenant() {
     let plane = Plane::start(Peers::Everyone).unwrap_or_else(|error| panic!("{error}"));
-    let edits = [("tenant-selector".to_owned(), Switch::On)].into();
-    let policy = Policy { edits, ..Policy::default() };
+    let mutations = [("tenant-selector".to_owned(), Switch::On)].into();
+    let policy = Policy { mutations, ..Policy::default() };
     let installed = Installed::under(policy, &plane, Registered::Everything);
     for tenant in TENANTS {
         let metadata = json!({"name": tenant, "labels": {TENANT: tenant}});
@@ -303,7 +303,7 @@ pub(super) fn send(plane: &Plane, path: &str, object: &Value) -> Reply {
 }
 
 /// A registration takes effect within about a second.
-fn await_edits(plane: &Plane) {
+fn await_mutations(plane: &Plane) {
     let path = "/api/v1/namespaces/red/persistentvolumeclaims?dryRun=All";
     let object = json!({"metadata": {"name": "probe"}, "spec": {"accessModes": ["ReadWriteOnce"],
         "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}});
@@ -312,7 +312,7 @@ fn await_edits(plane: &Plane) {
     eventually("the API server asks mutate and advise", Duration::from_secs(20), || {
         let made = plane.request(TENANT_USER, Method::POST, path, Body::json(&object));
         let denied = plane.request(TENANT_USER, Method::POST, path, Body::json(&named));
-        let is_edited = made.json.pointer("/spec/selector").is_some();
-        if is_edited && denied.code == 403 { Ok(()) } else { Err(format!("{made} {denied}")) }
+        let is_mutated = made.json.pointer("/spec/selector").is_some();
+        if is_mutated && denied.code == 403 { Ok(()) } else { Err(format!("{made} {denied}")) }
     });
 }

@@ -1,7 +1,7 @@
 //! Reviews through the whole service, without a socket: an answer with the uid of the request, or one line
 //! that says why there is none.
 //!
-//! Every rule and every edit is on, before a cluster in which there is something to find (`scene.json`). No live
+//! Every rule and every mutation is on, before a cluster in which there is something to find (`scene.json`). No live
 //! read is answered. Not here: requests around the body (`tests/webhook/wire`).
 
 use std::cell::Cell;
@@ -63,7 +63,7 @@ pub(crate) const DECODER: Decoder = Decoder {
 const ROUNDS_MAX: usize = 8;
 
 /// How much longer than its review an answer may be: every rule may name the object, each name is cut at
-/// 1 KiB, and an edit repeats part of the object.
+/// 1 KiB, and a mutation repeats part of the object.
 const ANSWER_BYTES_EACH: usize = 40;
 
 /// What an answer takes that repeats nothing.
@@ -84,7 +84,7 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
     }));
     let policy = Policy {
         modes: RULES.iter().map(|rule| (rule.id.to_owned(), Mode::Deny)).collect(),
-        edits: MUTATIONS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect(),
+        mutations: MUTATIONS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect(),
         parameters: Parameters { unlisted: Unlisted::Deny, ..Parameters::default() },
         ..Policy::default()
     };
@@ -108,22 +108,22 @@ fn check(input: &[u8]) -> Outcome {
         })
     };
     let (guard, advise) = (judged(Endpoint::Guard), judged(Endpoint::Advise));
-    let edited = answered(input, |body, left| {
+    let mutated = answered(input, |body, left| {
         let asked = service.parse(body)?;
         at_once(service.mutate(&asked, body, left))
     });
-    match (guard, advise, edited) {
-        (Ok(guard), Ok(advise), Ok(edited)) => {
+    match (guard, advise, mutated) {
+        (Ok(guard), Ok(advise), Ok(mutated)) => {
             let body = serde_json::from_slice::<Value>(input).ok();
-            for answer in [&guard, &advise, &edited] {
+            for answer in [&guard, &advise, &mutated] {
                 check_answer(answer, input, body.as_ref());
             }
             assert_eq!(judged(Endpoint::Advise).ok().as_ref(), Some(&advise), "judged otherwise");
             Outcome::Read
         }
-        (Err(guard), Err(advise), Err(edited)) => {
+        (Err(guard), Err(advise), Err(mutated)) => {
             check_reason(&guard);
-            assert!(guard == advise && advise == edited, "{guard}\n{advise}\n{edited}");
+            assert!(guard == advise && advise == mutated, "{guard}\n{advise}\n{mutated}");
             Outcome::Rejected
         }
         answers => panic!("the paths do not agree: {answers:?}"),

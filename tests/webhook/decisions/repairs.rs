@@ -8,7 +8,7 @@ use super::{NO_UID, RESERVE, claim, volume};
 use crate::stage::{Gate, Scene, Stage, apply};
 
 /// The cluster, who sends what, and a place of the object with its value after the repair.
-type Edited = (&'static str, Persona, Send, &'static str, &'static str);
+type Mutated = (&'static str, Persona, Send, &'static str, &'static str);
 
 const NOTES: &str = "/metadata/annotations/";
 const EXPORTED: &str = "claim db/data 10Gi RWO class=none-such \
@@ -22,7 +22,7 @@ const BOUND_BEFORE: &str = "claim db/data 10Gi RWO class=none-such \
     annotation=volume.kubernetes.io/storage-provisioner:a \
     annotation=volume.beta.kubernetes.io/storage-provisioner:b";
 
-const STRIPPED: &[Edited] = &[
+const STRIPPED: &[Mutated] = &[
     ("", Persona::Tenant, Send::Create(EXPORTED), "volume.kubernetes.io~1selected-node", ""),
     ("", Persona::Tenant, Send::Create(EXPORTED), "volume.kubernetes.io~1storage-provisioner", ""),
     (
@@ -45,7 +45,7 @@ const STRIPPED: &[Edited] = &[
 const PAIR: &str = "pair pv-a db/data 10Gi RWO annotation=pv.kubernetes.io/bound-by-controller:yes \
     annotation=pv.kubernetes.io/other:yes";
 
-const RESTORED: &[Edited] = &[
+const RESTORED: &[Mutated] = &[
     // The claim is gone.
     (
         "volume pv-a 10Gi RWO phase=Bound dead=db/data",
@@ -115,7 +115,7 @@ const RESTORED: &[Edited] = &[
     ),
 ];
 
-const LABELLED: &[Edited] = &[(
+const LABELLED: &[Mutated] = &[(
     "namespace db bindery.dev/tenant:blue\nvolume pv-a 10Gi RWO phase=Available for=db/data\n\
      claim db/data 10Gi RWO class=",
     Persona::Scheduler,
@@ -125,7 +125,7 @@ const LABELLED: &[Edited] = &[(
 )];
 
 /// The object as the API server goes on with it.
-async fn edited(stage: &Stage, scene: &Scene, send: &Send, by: Persona) -> Value {
+async fn mutated(stage: &Stage, scene: &Scene, send: &Send, by: Persona) -> Value {
     let review = scene.begin(send, by, "").review();
     let answer = stage.mutate(review.body()).await;
     assert_eq!(answer["allowed"], true, "{answer}");
@@ -144,13 +144,13 @@ async fn each_repair_leaves_what_the_row_has() {
             (!value.is_empty()).then(|| serde_json::from_str(value).unwrap());
         let scene = Scene::of(given);
         let stage = Stage::under(all_on(), &scene, RULES).await;
-        let object = edited(&stage, &scene, send, *by).await;
+        let object = mutated(&stage, &scene, send, *by).await;
         assert_eq!(object.pointer(&place).cloned(), expected, "{row:?}: {object}");
         // The same where the watch has shown no claim, or no namespace.
         for shut in ["/api/v1/persistentvolumeclaims?", "/api/v1/namespaces?"] {
             let gate = Gate::closed(shut);
             let stage = Stage::starting(gate.client(&scene.server), all_on(), RULES);
-            let object = edited(&stage, &scene, send, *by).await;
+            let object = mutated(&stage, &scene, send, *by).await;
             assert_eq!(
                 object.pointer(&place).cloned(),
                 expected,
@@ -160,18 +160,18 @@ async fn each_repair_leaves_what_the_row_has() {
     }
 }
 
-/// Every edit that the pages show is made by a webhook that has only just been started, too.
+/// Every mutation that the pages show is made by a webhook that has only just been started, too.
 #[tokio::test]
-async fn what_no_watch_has_shown_is_edited_all_the_same() {
+async fn what_no_watch_has_shown_is_mutated_all_the_same() {
     for repair in MUTATIONS {
         for example in repair.mutated.iter().chain(repair.unchanged) {
             let scene = Scene::of(example.given);
             let seen = Stage::under(all_on(), &scene, RULES).await;
-            let expected = edited(&seen, &scene, &example.send, example.by).await;
+            let expected = mutated(&seen, &scene, &example.send, example.by).await;
             for shut in ["/api/v1/persistentvolumeclaims?", "/api/v1/namespaces?"] {
                 let gate = Gate::closed(shut);
                 let stage = Stage::starting(gate.client(&scene.server), all_on(), RULES);
-                let object = edited(&stage, &scene, &example.send, example.by).await;
+                let object = mutated(&stage, &scene, &example.send, example.by).await;
                 assert_eq!(object, expected, "{}: {}, without {shut}", repair.id, example.title);
             }
         }
@@ -188,8 +188,8 @@ async fn a_trusted_binder_takes_back_what_it_wrote() {
     let stage = Stage::under(Policy { trusted, ..Policy::default() }, &scene, RULES).await;
     let all =
         volume(r#"{"metadata":{"finalizers":null,"annotations":null},"spec":{"claimRef":null}}"#);
-    let object = edited(&stage, &scene, &all, Persona::Driver).await;
+    let object = mutated(&stage, &scene, &all, Persona::Driver).await;
     assert_eq!(object["spec"]["claimRef"], Value::Null);
-    let object = edited(&stage, &scene, &all, Persona::Admin).await;
+    let object = mutated(&stage, &scene, &all, Persona::Admin).await;
     assert_eq!(object["spec"]["claimRef"]["name"], "data");
 }

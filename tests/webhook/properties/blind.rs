@@ -68,9 +68,9 @@ fn every_repair_is_made_by_those_who_see_nothing_yet() {
         for (example, gap) in
             repair.mutated.iter().flat_map(|example| gaps().map(move |gap| (example, gap)))
         {
-            let edits = [(repair.id.to_owned(), Switch::On)].into();
+            let mutations = [(repair.id.to_owned(), Switch::On)].into();
             let answer = block_on(async {
-                let world = world((example, gap), &[], Policy { edits, ..Policy::default() });
+                let world = world((example, gap), &[], Policy { mutations, ..Policy::default() });
                 let review = world.scene.begin(&example.send, example.by, "").review();
                 world.mutate(review.body()).await
             });

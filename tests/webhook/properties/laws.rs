@@ -34,7 +34,7 @@ struct Asked {
 #[derive(Default)]
 struct Tally {
     asked: Cell<u32>,
-    edited: Cell<u32>,
+    mutated: Cell<u32>,
     repaired: Cell<u32>,
     about_claims: Cell<u32>,
 }
@@ -66,31 +66,31 @@ fn every_answer_keeps_the_laws() {
             no_denial_is_reported_by_two_endpoints(&asked).await
         })
     });
-    let Tally { asked, edited, repaired, about_claims } = tally;
-    let found = [&asked, &edited, &repaired, &about_claims].map(Cell::get);
+    let Tally { asked, mutated, repaired, about_claims } = tally;
+    let found = [&asked, &mutated, &repaired, &about_claims].map(Cell::get);
     let wanted = [300, 10, 5, 50];
     assert!(found.iter().zip(wanted).all(|(found, wanted)| *found >= wanted), "{found:?}");
 }
 
 async fn what_a_mutation_has_corrected_is_not_denied(asked: &Asked, tally: &Tally) -> Law {
     let Asked { world, review, answers: [_, _, answer], .. } = asked;
-    let Some(edited) = admitted(world, review, answer) else { return Ok(()) };
+    let Some(mutated) = admitted(world, review, answer) else { return Ok(()) };
     for (repair, rule) in [
         ("strip-binder-annotations", "forged-binder-annotations"),
         ("restore-binding", "bound-volume-claim-ref"),
         ("restore-binding", "prebind-incomplete"),
     ] {
-        if !is_edited_by(answer, repair) {
+        if !is_mutated_by(answer, repair) {
             continue;
         }
         count(&tally.repaired);
         for endpoint in [Endpoint::Guard, Endpoint::Advise] {
-            let verdict = world.validate(endpoint, edited.body()).await;
+            let verdict = world.validate(endpoint, mutated.body()).await;
             prop_assert!(!is_denied_by(&verdict, rule), "{repair}: {verdict}");
         }
     }
-    if is_edited_by(answer, "restore-binding") {
-        let request = edited.request();
+    if is_mutated_by(answer, "restore-binding") {
+        let request = mutated.request();
         let (old, new) = (&request["oldObject"]["spec"], &request["object"]["spec"]);
         prop_assert_eq!(&old["claimRef"], &new["claimRef"]);
     }
@@ -102,7 +102,7 @@ async fn a_second_mutation_changes_nothing(asked: &Asked, tally: &Tally) -> Law 
     if answer["patch"].is_null() {
         return Ok(());
     }
-    count(&tally.edited);
+    count(&tally.mutated);
     let mut body = review.body().clone();
     apply(answer, &mut body["request"]["object"]);
     let again = world.mutate(&body).await;
@@ -370,7 +370,7 @@ fn is_denied_by(answer: &Value, rule: &str) -> bool {
     text.lines().any(|line| line.starts_with(&format!("[{rule}] ")))
 }
 
-fn is_edited_by(answer: &Value, repair: &str) -> bool {
+fn is_mutated_by(answer: &Value, repair: &str) -> bool {
     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
     let prefix = format!("[{repair}] ");
     let done = |text: &str| text.starts_with(&prefix) && !text.contains("not applied");

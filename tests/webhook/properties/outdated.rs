@@ -1,4 +1,4 @@
-//! A webhook whose watches show what is gone by now: nothing is denied and nothing edited for it.
+//! A webhook whose watches show what is gone by now: nothing is denied and nothing mutated for it.
 
 use bindery::rules::mutations::MUTATIONS;
 use bindery::rules::{Example, Mode, Persona, Policy, RULES, Rule, Send, Switch};
@@ -78,22 +78,22 @@ fn nothing_is_denied_for_what_is_gone_by_now() {
 }
 
 #[test]
-fn nothing_is_edited_for_what_is_gone_by_now() {
+fn nothing_is_mutated_for_what_is_gone_by_now() {
     for repair in MUTATIONS {
         for example in repair.mutated {
-            let edits: Vec<bool> = SHOWN
+            let mutations: Vec<bool> = SHOWN
                 .into_iter()
                 .map(|shown| {
-                    let edits = [(repair.id.to_owned(), Switch::On)].into();
+                    let mutations = [(repair.id.to_owned(), Switch::On)].into();
                     block_on(async {
-                        let policy = Policy { edits, ..Policy::default() };
+                        let policy = Policy { mutations, ..Policy::default() };
                         let world = outdated(example, shown, &[], policy);
                         let review = world.scene.begin(&example.send, example.by, "").review();
                         !world.mutate(review.body()).await["patch"].is_null()
                     })
                 })
                 .collect();
-            assert!(edits[1] || !edits[0], "{}: {}", repair.id, example.title);
+            assert!(mutations[1] || !mutations[0], "{}: {}", repair.id, example.title);
         }
     }
 }

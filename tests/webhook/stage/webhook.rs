@@ -22,15 +22,15 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::Scene;
-use crate::transport::fixture::{Authority, Client as Connection, NAME, read_reply};
+use crate::transport::fixture::{Client as Connection, NAME, TestCa, read_reply};
 
-/// One authority and one serving pair for all stages: making keys is slow.
-static AUTHORITY: LazyLock<(Authority, PairFiles)> = LazyLock::new(|| {
+/// One CA and one serving pair for all stages: making keys is slow.
+static AUTHORITY: LazyLock<(TestCa, PairFiles)> = LazyLock::new(|| {
     let name = format!("stage-{}", std::process::id());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder).unwrap();
-    let authority = Authority::new();
-    let (certificate, key) = authority.issue(2020, 2060);
+    let ca = TestCa::new();
+    let (certificate, key) = ca.issue(2020, 2060);
     let files = PairFiles {
         certificate: folder.join("tls.crt"),
         key: folder.join("tls.key"),
@@ -39,7 +39,7 @@ static AUTHORITY: LazyLock<(Authority, PairFiles)> = LazyLock::new(|| {
     };
     fs::write(&files.certificate, certificate).unwrap();
     fs::write(&files.key, key).unwrap();
-    (authority, files)
+    (ca, files)
 });
 
 /// A webhook that serves.

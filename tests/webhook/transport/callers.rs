@@ -12,13 +12,13 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsConnector;
 
-use super::fixture::{Authority, Client, Counts, eventually, serve};
+use super::fixture::{Client, Counts, TestCa, eventually, serve};
 
-/// A port that asks for certificates of one authority.
+/// A port that asks for certificates of one ca.
 struct Port {
     server: PortServer,
-    serving: Authority,
-    calling: Authority,
+    serving: TestCa,
+    calling: TestCa,
     counts: Arc<Counts>,
 }
 
@@ -36,7 +36,7 @@ fn files(folder: &Path, names: &[&str]) -> PairFiles {
 
 fn port(names: &[&str]) -> Port {
     let folder = tempfile::tempdir().unwrap();
-    let (serving, calling) = (Authority::new(), Authority::new());
+    let (serving, calling) = (TestCa::new(), TestCa::new());
     let (certificate, key) = serving.issue(2020, 2050);
     fs::write(folder.path().join("tls.crt"), certificate).unwrap();
     fs::write(folder.path().join("tls.key"), key).unwrap();
@@ -77,8 +77,8 @@ async fn only_clients_with_a_certificate_of_the_ca_are_answered() {
     let port = port(&[]);
     assert!(port.answers(Some(port.issued_to("client"))).await);
     assert!(!port.answers(None).await, "without a certificate");
-    let outsider = Authority::new().issue(2020, 2050);
-    assert!(!port.answers(Some(outsider)).await, "of another authority");
+    let outsider = TestCa::new().issue(2020, 2050);
+    assert!(!port.answers(Some(outsider)).await, "of another ca");
     let expired = port.calling.issue(2020, 2021);
     assert!(!port.answers(Some(expired)).await, "out of its time");
     let server = port.calling.issue_as(|parameters| {
@@ -110,14 +110,14 @@ async fn where_names_are_wanted_others_are_turned_away() {
 #[test]
 fn an_unreadable_client_ca_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let (certificate, key) = Authority::new().issue(2020, 2050);
+    let (certificate, key) = TestCa::new().issue(2020, 2050);
     fs::write(folder.path().join("tls.crt"), &certificate).unwrap();
     fs::write(folder.path().join("tls.key"), &key).unwrap();
     let files = files(folder.path(), &[]);
-    let authority = folder.path().join("callers.crt");
+    let ca = folder.path().join("callers.crt");
     let load = || PairWatch::start(files.clone(), |_| {});
-    assert!(matches!(load(), Err(PairError::Missing(path)) if path == authority));
-    fs::write(&authority, "hello").unwrap();
+    assert!(matches!(load(), Err(PairError::Missing(path)) if path == ca));
+    fs::write(&ca, "hello").unwrap();
     let reported = load();
-    assert!(matches!(reported, Err(PairError::NoCertificate(path)) if path == authority));
+    assert!(matches!(reported, Err(PairError::NoCertificate(path)) if path == ca));
 }

@@ -31,11 +31,7 @@ async fn connections_over_a_limit_are_closed_unheard_and_a_place_that_is_left_is
         first.push(client);
     }
     for _ in 0..20 {
-        assert!(
-            Client::connect(served.server.address(), &served.authority.usual_client())
-                .await
-                .is_err()
-        );
+        assert!(Client::connect(served.server.address(), &served.ca.usual_client()).await.is_err());
         assert_eq!(served.server.connections(), 4);
     }
     // The server closes first and counts then.
@@ -72,7 +68,7 @@ async fn two_thousand_resting_connections_do_not_slow_a_review() {
     let (handshake, first_byte) = (minute, minute);
     let limits = Limits { connections_per_peer: 4_096, handshake, first_byte, ..Limits::reviews() };
     let served = Served::start(limits);
-    let (address, connector) = (served.server.address(), served.authority.usual_client());
+    let (address, connector) = (served.server.address(), served.ca.usual_client());
     let mut resting = Vec::new();
     for _ in 0..20 {
         let mut joining = JoinSet::new();

@@ -30,7 +30,7 @@ async fn ask_until_gone(
     answers: Arc<AtomicUsize>,
     draining: Draining,
 ) -> usize {
-    let connector = served.authority.usual_client();
+    let connector = served.ca.usual_client();
     let mut answered = 0;
     loop {
         let mut client = match Client::connect(served.server.address(), &connector).await {

@@ -33,12 +33,12 @@ use tokio_rustls::client::TlsStream;
 /// The name in every certificate, in the form that the API server asks for.
 pub(crate) const NAME: &str = "bindery.bindery-system.svc";
 
-/// A certificate authority and what it issued last.
-pub(crate) struct Authority {
+/// A certificate CA and what it issued last.
+pub(crate) struct TestCa {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-impl Authority {
+impl TestCa {
     pub(crate) fn new() -> Self {
         let mut parameters = CertificateParams::new([]).unwrap();
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -83,7 +83,7 @@ impl Authority {
             .with_root_certificates(roots)
     }
 
-    /// A client that trusts this authority and shows a certificate of its own, if it has one.
+    /// A client that trusts this CA and shows a certificate of its own, if it has one.
     pub(crate) fn client_showing(
         &self,
         shown: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
@@ -95,7 +95,7 @@ impl Authority {
         }))
     }
 
-    /// A client that trusts this authority.
+    /// A client that trusts this ca.
     pub(crate) fn client(
         &self,
         versions: &[&'static SupportedProtocolVersion],
@@ -141,7 +141,7 @@ impl Counts {
 
 /// A served port with everything that a test looks at.
 pub(crate) struct Served {
-    pub(crate) authority: Authority,
+    pub(crate) ca: TestCa,
     pub(crate) server: PortServer,
     pub(crate) shedder: Arc<LoadShedder>,
     pub(crate) counts: Arc<Counts>,
@@ -153,8 +153,8 @@ impl Served {
     }
 
     pub(crate) fn start_named(name: &'static str, limits: Limits) -> Self {
-        let authority = Authority::new();
-        let (certificate, key) = authority.issue(2020, 2060);
+        let ca = TestCa::new();
+        let (certificate, key) = ca.issue(2020, 2060);
         let folder = tempfile::tempdir().unwrap();
         let file = |name| folder.path().join(name);
         let files = PairFiles {
@@ -168,11 +168,11 @@ impl Served {
         let pair = PairWatch::start(files, |_| {}).unwrap();
         let counts = Arc::new(Counts::default());
         let (server, shedder) = serve(name, Security::Tls(pair.current()), limits, &counts);
-        Self { authority, server, shedder, counts }
+        Self { ca, server, shedder, counts }
     }
 
     pub(crate) async fn connect(&self) -> Client {
-        Client::connect(self.server.address(), &self.authority.usual_client()).await.unwrap()
+        Client::connect(self.server.address(), &self.ca.usual_client()).await.unwrap()
     }
 
     /// The reply to one request on a connection of its own, without its date.

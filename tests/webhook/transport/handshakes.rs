@@ -44,7 +44,7 @@ async fn tls_1_2_and_1_3_are_served() {
         (&rustls::version::TLS12, rustls::ProtocolVersion::TLSv1_2),
         (&rustls::version::TLS13, rustls::ProtocolVersion::TLSv1_3),
     ] {
-        let connector = served.authority.client(&[version], &[]);
+        let connector = served.ca.client(&[version], &[]);
         let mut client = Client::connect(served.server.address(), &connector).await.unwrap();
         assert_eq!(client.tls.get_ref().1.protocol_version(), Some(name));
         client.ask().await;
@@ -60,12 +60,12 @@ async fn only_http_1_1_is_negotiated() {
         (vec!["http/1.1"], Some(&b"http/1.1"[..])),
         (vec!["h2", "http/1.1"], Some(&b"http/1.1"[..])),
     ] {
-        let connector = served.authority.client(rustls::ALL_VERSIONS, &offer);
+        let connector = served.ca.client(rustls::ALL_VERSIONS, &offer);
         let mut client = Client::connect(served.server.address(), &connector).await.unwrap();
         assert_eq!(client.tls.get_ref().1.alpn_protocol(), expected, "{offer:?}");
         client.ask().await;
     }
-    let connector = served.authority.client(rustls::ALL_VERSIONS, &["h2"]);
+    let connector = served.ca.client(rustls::ALL_VERSIONS, &["h2"]);
     let denied = Client::connect(served.server.address(), &connector).await.err().unwrap();
     assert!(denied.to_string().contains("NoApplicationProtocol"), "{denied}");
 }

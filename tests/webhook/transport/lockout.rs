@@ -111,7 +111,7 @@ async fn unfinished_handshakes_yield_too() {
     let address = served.server.address();
     let _held = fill(address, &[2, 3, 4, 5, 6], 4, Hold::Silent).await;
     eventually("full", || served.counts.of("Rejected(Total)") > 0).await;
-    let connector: TlsConnector = served.authority.usual_client();
+    let connector: TlsConnector = served.ca.usual_client();
     for _ in 0..20 {
         Client::over(from(99, address).await.unwrap(), &connector).await.unwrap().ask().await;
     }
@@ -123,7 +123,7 @@ async fn unfinished_handshakes_yield_too() {
 async fn an_api_server_keeps_its_connections_while_others_are_closed() {
     let limits = Limits { connections: 128, connections_per_peer: 64, ..Limits::reviews() };
     let served = Served::start(limits);
-    let (address, connector) = (served.server.address(), served.authority.usual_client());
+    let (address, connector) = (served.server.address(), served.ca.usual_client());
     let mut resting = Vec::new();
     for _ in 0..6 {
         let mut client = Client::over(from(99, address).await.unwrap(), &connector).await.unwrap();

@@ -15,7 +15,7 @@ use rcgen::{DnType, ExtendedKeyUsagePurpose, SanType};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-use super::fixture::{Authority, Client, Counts, Current, NAME, serve};
+use super::fixture::{Client, Counts, Current, NAME, TestCa, serve};
 
 /// A mounted Secret: `tls.crt -> ..data/tls.crt`, `..data -> ..N`, as the kubelet lays it out.
 struct Mount {
@@ -62,22 +62,22 @@ impl Mount {
 /// A mount, what follows it, and what that reported.
 struct Followed {
     mount: Mount,
-    authority: Authority,
+    ca: TestCa,
     watch: PairWatch,
     reports: Receiver<Reload>,
 }
 
 impl Followed {
     fn start(name: &str) -> Self {
-        let (mut mount, authority) = (Mount::new(name), Authority::new());
-        let (certificate, key) = authority.issue(2020, 2050);
+        let (mut mount, ca) = (Mount::new(name), TestCa::new());
+        let (certificate, key) = ca.issue(2020, 2050);
         mount.swap(Some(&certificate), Some(&key));
         let (report, reports) = channel();
         let watch = PairWatch::start(mount.files(), move |outcome| {
             // The test may be over.
             let _ = report.send(outcome);
         });
-        let followed = Self { mount, authority, watch: watch.unwrap(), reports };
+        let followed = Self { mount, ca, watch: watch.unwrap(), reports };
         assert!(matches!(followed.next(), Reload::Swapped { validity: Validity::Valid, .. }));
         followed
     }
@@ -100,11 +100,11 @@ fn served(current: Current) -> PortServer {
 async fn a_renewed_pair_is_served_to_new_connections_while_old_ones_go_on() {
     let mut followed = Followed::start("renewed");
     let server = served(followed.watch.current());
-    let connector = followed.authority.usual_client();
+    let connector = followed.ca.usual_client();
     let mut old = Client::connect(server.address(), &connector).await.unwrap();
     old.ask().await;
     for year in 2051..2056 {
-        let (certificate, key) = followed.authority.issue(2020, year);
+        let (certificate, key) = followed.ca.issue(2020, year);
         followed.mount.swap(Some(&certificate), Some(&key));
         let outcome = followed.next();
         assert!(
@@ -128,7 +128,7 @@ struct Bad {
 }
 
 /// Every way in which people and machines get a renewal wrong.
-fn bad_pairs(authority: &Authority, (certificate, key): (&str, &str)) -> Vec<Bad> {
+fn bad_pairs(ca: &TestCa, (certificate, key): (&str, &str)) -> Vec<Bad> {
     let mut all = Vec::new();
     let mut of = |kind, reported, certificate: Option<&str>, key: Option<&str>| {
         let (certificate, key) = (certificate.map(str::to_owned), key.map(str::to_owned));
@@ -138,10 +138,10 @@ fn bad_pairs(authority: &Authority, (certificate, key): (&str, &str)) -> Vec<Bad
     let garbled = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let middle = certificate.rfind("-----BEGIN").unwrap();
     let (leaf, rest) = certificate.split_at(middle);
-    let other = authority.issue(2020, 2052);
+    let other = ca.issue(2020, 2052);
 
     of("the key of another", "Mismatch", Some(&other.0), Some(key));
-    of("authority before leaf", "Mismatch", Some(&format!("{rest}{leaf}")), Some(key));
+    of("ca before leaf", "Mismatch", Some(&format!("{rest}{leaf}")), Some(key));
     of("half a certificate", "BrokenPem", Some(&half(certificate)), Some(key));
     of("half a key", "BrokenPem", Some(certificate), Some(&half(key)));
     of("no bytes", "Empty", Some(""), Some(key));
@@ -163,20 +163,20 @@ fn bad_pairs(authority: &Authority, (certificate, key): (&str, &str)) -> Vec<Bad
     let no_key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
     of("no key in the block", "UnsupportedKey", Some(certificate), Some(no_key));
 
-    let expired = authority.issue(2020, 2021);
+    let expired = ca.issue(2020, 2021);
     of("over", "Unfit(Expired)", Some(&expired.0), Some(&expired.1));
-    let early = authority.issue(2055, 2056);
+    let early = ca.issue(2055, 2056);
     of("not begun", "Unfit(NotYetValid)", Some(&early.0), Some(&early.1));
-    let named = authority.issue_as(|parameters| {
+    let named = ca.issue_as(|parameters| {
         parameters.subject_alt_names = vec![SanType::DnsName("other.svc".try_into().unwrap())];
     });
     of("the name of another", "Unfit(OtherName)", Some(&named.0), Some(&named.1));
-    let nameless = authority.issue_as(|parameters| {
+    let nameless = ca.issue_as(|parameters| {
         parameters.subject_alt_names.clear();
         parameters.distinguished_name.push(DnType::CommonName, NAME);
     });
     of("a common name alone", "Unfit(OtherName)", Some(&nameless.0), Some(&nameless.1));
-    let client = authority.issue_as(|parameters| {
+    let client = ca.issue_as(|parameters| {
         parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     });
     of("for clients", "Unfit(NotForServers)", Some(&client.0), Some(&client.1));
@@ -187,11 +187,11 @@ fn bad_pairs(authority: &Authority, (certificate, key): (&str, &str)) -> Vec<Bad
 async fn a_bad_renewal_is_reported_and_the_last_good_pair_stays() {
     let mut followed = Followed::start("bad");
     let server = served(followed.watch.current());
-    let connector = followed.authority.usual_client();
+    let connector = followed.ca.usual_client();
     let mut live = Client::connect(server.address(), &connector).await.unwrap();
     let first = live.certificate();
-    let (certificate, key) = followed.authority.issue(2020, 2051);
-    for bad in bad_pairs(&followed.authority, (&certificate, &key)) {
+    let (certificate, key) = followed.ca.issue(2020, 2051);
+    for bad in bad_pairs(&followed.ca, (&certificate, &key)) {
         let Bad { kind, certificate, key, reported } = bad;
         followed.mount.swap(certificate.as_deref(), key.as_deref());
         let outcome = format!("{:?}", followed.next());
@@ -209,7 +209,7 @@ async fn a_bad_renewal_is_reported_and_the_last_good_pair_stays() {
 
 #[tokio::test]
 async fn a_pair_rewritten_in_place_is_seen_too_and_an_unchanged_one_is_not_reported() {
-    let authority = Authority::new();
+    let ca = TestCa::new();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("in-place");
     fs::create_dir_all(&folder).unwrap();
     let files = PairFiles {
@@ -222,7 +222,7 @@ async fn a_pair_rewritten_in_place_is_seen_too_and_an_unchanged_one_is_not_repor
         fs::write(&files.certificate, certificate).unwrap();
         fs::write(&files.key, key).unwrap();
     };
-    let first = authority.issue(2020, 2050);
+    let first = ca.issue(2020, 2050);
     write(&first);
     let (report, reports) = channel();
     let watch = PairWatch::start(files.clone(), move |outcome| {
@@ -232,7 +232,7 @@ async fn a_pair_rewritten_in_place_is_seen_too_and_an_unchanged_one_is_not_repor
     assert_eq!(reports.recv().unwrap().label(), "swapped");
     write(&first);
     assert!(reports.recv_timeout(Duration::from_millis(500)).is_err());
-    write(&authority.issue(2020, 2051));
+    write(&ca.issue(2020, 2051));
     // Between the two files the pair is none, which may be seen.
     let mut outcome = reports.recv_timeout(Duration::from_secs(5)).unwrap();
     while let Reload::Unusable(_) | Reload::Unfit(_) = outcome {
@@ -245,12 +245,12 @@ async fn a_pair_rewritten_in_place_is_seen_too_and_an_unchanged_one_is_not_repor
 
 #[test]
 fn an_expired_pair_is_served_at_the_start_and_says_so_and_a_missing_one_is_not() {
-    let authority = Authority::new();
+    let ca = TestCa::new();
     let mut mount = Mount::new("expired");
     let files = mount.files();
     let missing = PairWatch::start(files.clone(), |_| {}).unwrap_err();
     assert!(matches!(&missing, PairError::Missing(path) if *path == files.certificate));
-    let (certificate, key) = authority.issue(2020, 2021);
+    let (certificate, key) = ca.issue(2020, 2021);
     mount.swap(Some(&certificate), Some(&key));
     let (report, reports) = channel();
     let _watch = PairWatch::start(files, move |outcome| {
@@ -262,7 +262,7 @@ fn an_expired_pair_is_served_at_the_start_and_says_so_and_a_missing_one_is_not()
         Reload::Swapped { validity: Validity::Expired, not_after: 1_609_459_200 }
     ));
     // A pair that is no better replaces it all the same: both are rejected by clients.
-    let (certificate, key) = authority.issue(2020, 2022);
+    let (certificate, key) = ca.issue(2020, 2022);
     mount.swap(Some(&certificate), Some(&key));
     let next = reports.recv_timeout(Duration::from_secs(5)).unwrap();
     assert!(matches!(next, Reload::Swapped { validity: Validity::Expired, .. }), "{next:?}");

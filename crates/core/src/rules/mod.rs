@@ -88,10 +88,10 @@ pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id == id).copied()
 }
 
-/// The id of the rule or edit that is spelled most like `id`, if one is similar.
+/// The id of the rule or mutation that is spelled most like `id`, if one is similar.
 pub fn most_similar(id: &str) -> Option<&'static str> {
     let ids = RULES.iter().map(|rule| rule.id);
-    let ids = ids.chain(mutations::MUTATIONS.iter().map(|repair| repair.id));
+    let ids = ids.chain(mutations::MUTATIONS.iter().map(|mutation| mutation.id));
     let similar = ids.filter_map(|known| Some((distance_if_similar(id, known)?, known)));
     similar.min().map(|(_, known)| known)
 }

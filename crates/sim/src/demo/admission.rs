@@ -64,7 +64,7 @@ struct Answer {
 }
 
 impl AdmissionChain {
-    /// Reads the registration for the webhook at `base`, whose certificate the authority signed.
+    /// Reads the registration for the webhook at `base`, whose certificate the CA signed.
     pub(super) fn new(base: &str, ca_pem: &str) -> Result<Self, DemoError> {
         let registration = Registration {
             target: WebhookTarget::Url(base.to_owned()),
@@ -156,7 +156,7 @@ impl AdmissionChain {
         ReviewOutcome::Allow { object, warnings }
     }
 
-    /// Asks an endpoint, and makes its edits in the review's object.
+    /// Asks an endpoint, and applies its mutations to the review's object.
     async fn put_to(&self, endpoint: &Registered, body: &mut Value) -> Result<Answer, String> {
         let answer = self.ask(endpoint, body).await?;
         if let Some(patch) = &answer.patch {
@@ -257,14 +257,14 @@ fn patch(text: &str) -> Result<json_patch::Patch, String> {
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
 
-/// An HTTPS client that trusts the authority alone. kube's, as it brings TLS, pooling and HTTP/1.1.
+/// An HTTPS client that trusts the CA alone. kube's, as it brings TLS, pooling and HTTP/1.1.
 fn client(base: &str, ca_pem: &str) -> Result<Client, DemoError> {
     let reported = |reason: String| DemoError::Client(reason);
-    let authority = CertificateDer::from_pem_slice(ca_pem.as_bytes())
+    let ca = CertificateDer::from_pem_slice(ca_pem.as_bytes())
         .map_err(|error| reported(error.to_string()))?;
     let base = base.parse().map_err(|error: http::uri::InvalidUri| reported(error.to_string()))?;
     let mut config = Config::new(base);
-    config.root_cert = Some(vec![authority.to_vec()]);
+    config.root_cert = Some(vec![ca.to_vec()]);
     config.default_retry = false;
     Client::try_from(config).map_err(|error| reported(error.to_string()))
 }

@@ -29,7 +29,7 @@ use bindery::webhook::transport::tls::PairFiles;
 pub(super) struct DemoSetup {
     pub(super) admission: Arc<AdmissionChain>,
     pub(super) webhook: Webhook,
-    /// The authority's certificate.
+    /// The CA's certificate.
     pub(super) ca_file: PathBuf,
     /// The time that exemptions of the scenes end.
     pub(super) until: String,

@@ -67,7 +67,7 @@ async fn a_scene_that_ends_otherwise_is_counted_and_reported() {
 async fn a_webhook_that_does_not_answer_stops_only_what_guard_holds() {
     let folder = folder();
     let mut setup = DemoSetup::raise(&folder).await.expect("a stage");
-    let ca = std::fs::read_to_string(&setup.ca_file).expect("an authority");
+    let ca = std::fs::read_to_string(&setup.ca_file).expect("a CA");
     // Nothing listens on the port of a socket that is gone.
     let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let base = format!("https://{}", socket.local_addr().expect("an address"));
@@ -86,7 +86,7 @@ async fn a_webhook_that_does_not_answer_stops_only_what_guard_holds() {
 }
 
 #[tokio::test]
-async fn a_webhook_of_another_authority_is_not_believed() {
+async fn a_webhook_of_another_ca_is_not_believed() {
     let folder = folder();
     let mut stage = DemoSetup::raise(&folder).await.expect("a stage");
     let other = bindery::certificates::development(&bindery::certificates::SubjectNames::default());

@@ -56,7 +56,7 @@ impl Hook {
             ("ValidatingWebhookConfiguration", "validating", VALIDATING),
         ];
         for (kind, phase, collection) in entries {
-            register(plane, collection, &registration(kind, phase, port, &pair.authority));
+            register(plane, collection, &registration(kind, phase, port, &pair.ca));
         }
         let hook = Self { notes, _runtime: runtime };
         hook.await_both(plane);
@@ -143,7 +143,7 @@ fn verdict(phase: &str, request: &Value) -> Value {
     response
 }
 
-fn registration(kind: &str, phase: &str, port: u16, authority: &str) -> Value {
+fn registration(kind: &str, phase: &str, port: u16, ca: &str) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
         "metadata": {"name": phase},
@@ -152,7 +152,7 @@ fn registration(kind: &str, phase: &str, port: u16, authority: &str) -> Value {
             "admissionReviewVersions": ["v1"],
             "clientConfig": {
                 "url": format!("https://127.0.0.1:{port}/{phase}"),
-                "caBundle": BASE64_STANDARD.encode(authority),
+                "caBundle": BASE64_STANDARD.encode(ca),
             },
             "rules": [{
                 "operations": ["*"], "apiGroups": ["", "storage.k8s.io"], "apiVersions": ["v1"],

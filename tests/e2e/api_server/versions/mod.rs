@@ -92,7 +92,7 @@ fn the_conditions_are_accepted() {
     let plane = Plane::shared(Peers::WithBinder);
     let registration = Registration {
         target: WebhookTarget::Url("https://127.0.0.1:9".to_owned()),
-        ca_pem: pair().authority,
+        ca_pem: pair().ca,
         own_controller: OWN_CONTROLLER.to_owned(),
         namespace_labels: Parameters::default().namespace_labels,
         tenant_label: Parameters::default().tenant_label.as_str().to_owned(),

@@ -21,9 +21,9 @@ pub(crate) fn every_repair_repairs() {
     let mut wrong = Vec::new();
     for repair in MUTATIONS {
         let is_reported = repair.warning == WarningMode::Warned;
-        let edited = repair.mutated.iter().map(|example| (example, is_reported));
+        let mutated = repair.mutated.iter().map(|example| (example, is_reported));
         let left = repair.unchanged.iter().map(|example| (example, false));
-        for (example, is_warned) in edited.chain(left) {
+        for (example, is_warned) in mutated.chain(left) {
             for route in routes(example) {
                 if let Err(why) = check(&mut stage, repair.id, (example, route), is_warned) {
                     wrong.push(format!(
@@ -84,7 +84,7 @@ fn await_registration(stage: &mut Stage<'_>) {
     stage.set("");
     let line =
         "claim db/probe 1Gi RWO class=none-such annotation=pv.kubernetes.io/bind-completed:yes";
-    eventually("the API server asks for edits", Duration::from_secs(20), || {
+    eventually("the API server asks for mutations", Duration::from_secs(20), || {
         let made = shot(stage, Send::Create(line), Route::Create)?;
         let reply = fire(stage, TENANT, made, Run::Dry);
         match reply.json.pointer("/metadata/annotations") {

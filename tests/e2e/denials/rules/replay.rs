@@ -80,7 +80,7 @@ fn check(stage: &Stage<'_>, rule: &Rule, example: &Example, live: Live) -> Resul
     let mut arguments = vec!["check".to_owned(), "-o".to_owned(), "json".to_owned()];
     arguments.extend(["--config".to_owned(), file("config.json", &configuration())?]);
     match example.send {
-        // An edit would repair it first, and `check` knows: the review shows it unrepaired.
+        // A mutation would repair it first, and `check` knows: the review shows it unrepaired.
         Send::Create(line) if is_repaired(line) => {
             let review = creation_review(stage, line, who);
             arguments.extend(["-f".to_owned(), file("review.json", &review)?]);
@@ -164,7 +164,7 @@ fn configuration() -> Value {
     json!({"apiVersion": "bindery.dev/v1", "kind": "Config", "rules": {"modes": modes}})
 }
 
-/// The review of a creation, as the API server sends it where no edits are registered.
+/// The review of a creation, as the API server sends it where no mutations are registered.
 fn creation_review(stage: &Stage<'_>, line: &str, who: Persona) -> Value {
     let (target, object) = written(stage, line);
     let resource = resource(&target);

@@ -11,7 +11,7 @@ use hyper::{Method, Request, Response, Uri};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use super::certificates::Authority;
+use super::certificates::TestCa;
 
 /// How long one request may take. Admission may take 30 s by its own rules; more means a dead server.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(40);
@@ -95,7 +95,7 @@ impl fmt::Debug for Api {
 
 impl Api {
     /// A client of the server at `https://127.0.0.1:port`. It connects with the first request.
-    pub(crate) fn new(port: u16, authority: &Authority, secret: &str) -> Result<Self, String> {
+    pub(crate) fn new(port: u16, ca: &TestCa, secret: &str) -> Result<Self, String> {
         let failed = |error: &dyn fmt::Display| format!("cannot make a client: {error}");
         // Another plane of this process may have installed it: the provider is the same.
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
@@ -107,7 +107,7 @@ impl Api {
         let address: Uri =
             format!("https://127.0.0.1:{port}").parse().map_err(|error| failed(&error))?;
         let mut config = kube::Config::new(address);
-        config.root_cert = Some(vec![authority.der.clone()]);
+        config.root_cert = Some(vec![ca.der.clone()]);
         // Another process on the port may accept and say nothing; loopback needs no longer, even under load.
         config.connect_timeout = Some(Duration::from_secs(10));
         // A case looks at each answer; a retry would hide the first.

@@ -1,6 +1,6 @@
 //! The key material of one plane: what the API server serves with, and what it signs tokens with.
 //!
-//! It exists because the API server's own self-signed pair is slow to make and its authority is not
+//! It exists because the API server's own self-signed pair is slow to make and its CA is not
 //! known before it is. Not here: certificates of a webhook under test.
 
 use std::fs;
@@ -9,9 +9,9 @@ use std::path::Path;
 use super::REACHED_AT;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
-/// The authority that clients trust.
+/// The CA that clients trust.
 #[derive(Debug)]
-pub(crate) struct Authority {
+pub(crate) struct TestCa {
     /// For a kubeconfig.
     pub(crate) pem: String,
     /// For a client.
@@ -20,14 +20,14 @@ pub(crate) struct Authority {
 
 /// Writes `serving.crt`, `serving.key`, `accounts.key` (private) and `accounts.pub` into `folder`; all
 /// keys are ECDSA P-256.
-pub(crate) fn write(folder: &Path) -> Result<Authority, String> {
+pub(crate) fn write(folder: &Path) -> Result<TestCa, String> {
     let failed = |error: rcgen::Error| format!("cannot make a certificate: {error}");
-    let mut authority = CertificateParams::default();
-    authority.distinguished_name.push(DnType::CommonName, "bindery end-to-end tests");
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let mut ca = CertificateParams::default();
+    ca.distinguished_name.push(DnType::CommonName, "bindery end-to-end tests");
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority_key = KeyPair::generate().map_err(failed)?;
-    let authority_certificate = authority.self_signed(&authority_key).map_err(failed)?;
-    let issuer = Issuer::new(authority, authority_key);
+    let authority_certificate = ca.self_signed(&authority_key).map_err(failed)?;
+    let issuer = Issuer::new(ca, authority_key);
 
     let serving_key = KeyPair::generate().map_err(failed)?;
     let names = ["127.0.0.1", REACHED_AT, "localhost", "kubernetes.default.svc"];
@@ -48,7 +48,7 @@ pub(crate) fn write(folder: &Path) -> Result<Authority, String> {
         fs::write(&path, text)
             .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
-    Ok(Authority {
+    Ok(TestCa {
         pem: authority_certificate.pem(),
         der: authority_certificate.der().as_ref().to_vec(),
     })

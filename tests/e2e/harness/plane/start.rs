@@ -12,7 +12,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 
 use super::api::{Api, Body};
-use super::certificates::Authority;
+use super::certificates::TestCa;
 use super::folder::Folder;
 use super::process::{Process, Program};
 use super::{
@@ -36,7 +36,7 @@ const AUDIT_POLICY: &str = "audit-policy.json";
 pub(super) const AUDIT_LOG: &str = "audit.log";
 
 /// Whom clients of the API server trust.
-pub(super) const AUTHORITY: &str = "authority.crt";
+pub(super) const AUTHORITY: &str = "ca.crt";
 
 /// Starts all of it and waits until every persona has its rights.
 pub(crate) fn start(peers: Peers) -> Result<Plane, String> {
@@ -61,15 +61,15 @@ fn start_processes(
     folder: &Folder,
     running: &Running,
 ) -> Result<Served, String> {
-    let authority = certificates::write(folder.path())?;
-    let authority_file = folder.write(AUTHORITY, &authority.pem)?;
+    let ca = certificates::write(folder.path())?;
+    let authority_file = folder.write(AUTHORITY, &ca.pem)?;
     let secret = folder::secret();
     folder.write("tokens.csv", &persona::token_file(&secret))?;
     if let Some(policy) = audit_policy(peers) {
         folder.write(AUDIT_POLICY, &policy.to_string())?;
     }
     start_etcd(binaries, folder, running)?;
-    let access = Access { authority, secret: &secret };
+    let access = Access { ca, secret: &secret };
     let served = start_api_server(peers, binaries, folder, running, &access)?;
     let Served { api, port, .. } = &served;
     for persona in persona::ALL {
@@ -119,7 +119,7 @@ pub(super) fn restart_etcd(plane: &Plane, absence: Duration) -> Result<(), Strin
 
 /// How clients reach the API server: whom they trust and what makes their tokens.
 struct Access<'a> {
-    authority: Authority,
+    ca: TestCa,
     secret: &'a str,
 }
 
@@ -170,7 +170,7 @@ fn start_api_server(
         // Another attempt, or another plane, must never read what this one wrote.
         let prefix = folder::secret();
         let port = free_port()?;
-        let api = Api::new(port, &access.authority, access.secret)?;
+        let api = Api::new(port, &access.ca, access.secret)?;
         let mut server = spawn_api_server(peers, port, &prefix, binaries, folder)?;
         let ready = await_ready(&mut server, &api);
         running.push(server);
@@ -371,7 +371,7 @@ fn start_controllers(
         // Its default of 15 s is how long a claim that came before its volume waits.
         "--pvclaimbinder-sync-period=1s",
         // For the accounts of pods.
-        "--root-ca-file=authority.crt",
+        "--root-ca-file=ca.crt",
     ];
     let mut manager = spawn("kube-controller-manager", &arguments, binaries, folder)?;
     let account = match peers {

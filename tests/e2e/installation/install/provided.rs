@@ -1,5 +1,5 @@
 //! An installation whose serving pair is provided, in the Secret that `certs/provided` makes: it is renewed
-//! under load, by another authority at that; then the controller makes one, and back.
+//! under load, by another CA at that; then the controller makes one, and back.
 
 use std::fs;
 use std::path::Path;
@@ -15,9 +15,9 @@ use crate::node::Habits;
 use crate::plane::persona::ADMIN;
 use crate::runner::{Case, case};
 
-pub(crate) const CASES: &[Case] = &[case!(a_provided_pair_is_renewed_by_another_authority)];
+pub(crate) const CASES: &[Case] = &[case!(a_provided_pair_is_renewed_by_another_ca)];
 
-fn a_provided_pair_is_renewed_by_another_authority() {
+fn a_provided_pair_is_renewed_by_another_ca() {
     let site = Site::empty();
     // As slow as a kubelet with a short sync period.
     site.node.set_habits(Habits { mounts_after: Duration::from_secs(2), ..Habits::default() });
@@ -38,7 +38,7 @@ fn a_provided_pair_is_renewed_by_another_authority() {
     assert_eq!(unknown(&site, &ours), [""; 0], "the doctor looks at a Secret of another name");
     let before = site.node.processes();
     let load = Load::start(site.plane, WRITERS);
-    let second = authority(&site, "second");
+    let second = ca(&site, "second");
     bundle(&format!("{first}{second}"));
     // The API server learns of it at once; nothing shows when it has.
     wait(Duration::from_secs(1));
@@ -73,15 +73,15 @@ fn another_mode_and_back(site: &Site, ours: &[&str]) {
     assert_eq!(unknown(site, ours), [""; 0], "the pair is ours again");
 }
 
-/// Makes a pair and stores it; the authority that signed it.
+/// Makes a pair and stores it; the CA that signed it.
 fn provide(site: &Site, name: &str) -> String {
-    let authority = authority(site, name);
+    let ca = ca(site, name);
     apply(site, name);
-    authority
+    ca
 }
 
-/// Makes a pair in a folder of its own, beside what makes a Secret of it; the authority that signed it.
-fn authority(site: &Site, name: &str) -> String {
+/// Makes a pair in a folder of its own, beside what makes a Secret of it; the CA that signed it.
+fn ca(site: &Site, name: &str) -> String {
     let folder = site.plane.home().join(name);
     fs::create_dir_all(&folder).unwrap();
     let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("certs/provided/kustomization.yaml");

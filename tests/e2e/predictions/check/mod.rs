@@ -81,7 +81,7 @@ enum Fate {
     Denied(BTreeSet<String>),
     /// The API server itself rejects it.
     Api,
-    /// It passes, with the warnings of these rules and edits.
+    /// It passes, with the warnings of these rules and mutations.
     Passes(BTreeSet<String>),
 }
 
@@ -150,12 +150,12 @@ fn predicted(stage: &Stage<'_>, change: &Change) -> Fate {
         return Fate::Denied(denied);
     }
     let text = std::fs::read_to_string(&text).unwrap();
-    let edited = text.lines().filter_map(|line| id(line.split_once(": edited: ")?.1));
+    let mutated = text.lines().filter_map(|line| id(line.split_once(": mutated: ")?.1));
     // That one is made without a warning.
-    let edited = edited.filter(|edit| edit != "delayed-binding");
+    let mutated = mutated.filter(|mutation| mutation != "delayed-binding");
     let unverified = of("unverified");
     assert!(unverified.is_empty(), "a cluster that can be asked leaves {unverified:?} open");
-    Fate::Passes(of("warned").into_iter().chain(edited).collect())
+    Fate::Passes(of("warned").into_iter().chain(mutated).collect())
 }
 
 /// What the API server answers to kubectl.

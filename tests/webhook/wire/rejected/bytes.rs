@@ -155,7 +155,7 @@ fn nested() -> Vec<Row> {
     ]
 }
 
-/// In every part of a body, also where nothing is read from it: what is edited is read whole.
+/// In every part of a body, also where nothing is read from it: what is mutated is read whole.
 fn not_utf8() -> Vec<Row> {
     let whole = volume_review(r#"{"metadata":{"name":"pv-a","x":"unread","labels":{"a":"b"}}}"#);
     let reported =

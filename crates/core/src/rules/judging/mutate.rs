@@ -1,4 +1,4 @@
-//! Mutating a change: the edits of every mutation that looks at it.
+//! Mutating a change: the plans of all mutations that look at it.
 //!
 //! Pure, as judging is: what a plan depends on is handed back as reads to make.
 
@@ -10,49 +10,50 @@ use super::verdict::warning;
 use super::violation::unread;
 use crate::binding::{Evidence, Read};
 
-/// What a change is edited to, and what would have to be read live before.
+/// What a change is mutated to, and what would have to be read live before.
 #[derive(Clone, Debug, Default)]
 pub struct PlannedMutations {
     /// Reads to make; empty when the amendment stands.
     pub reads: Vec<Read>,
-    /// The plans that hold, each with its repair.
+    /// The plans that hold, each with its mutation.
     pub plans: Vec<(&'static Mutation, MutationPlan)>,
-    /// Warnings about repairs that could not be checked.
+    /// Warnings about mutations that could not be checked.
     pub unchecked: Vec<String>,
 }
 
 impl PlannedMutations {
-    /// The warnings that go with the edits.
+    /// The warnings that go with the mutations.
     pub fn warnings(&self) -> Vec<String> {
         let is_reported =
-            |(repair, _): &&(&Mutation, MutationPlan)| repair.warning == WarningMode::Warned;
+            |(mutation, _): &&(&Mutation, MutationPlan)| mutation.warning == WarningMode::Warned;
         let reported = self.plans.iter().filter(is_reported);
-        let reported = reported.map(|(repair, plan)| format!("[{}] {}", repair.id, plan.warning));
+        let reported =
+            reported.map(|(mutation, plan)| format!("[{}] {}", mutation.id, plan.warning));
         reported.chain(self.unchecked.iter().cloned()).map(|text| warning(&text)).collect()
     }
 }
 
-/// Plans every repair of `repairs` that looks at the change.
+/// Plans every mutation of `mutations` that looks at the change.
 ///
 /// A plan that rests on another object is handed back as a read first. If the read fails, the
-/// object stays as it is, with a warning: a wrong edit is worse than none.
+/// object stays as it is, with a warning: a wrong value is worse than none.
 pub fn mutate(
-    repairs: &[&'static Mutation],
+    mutations: &[&'static Mutation],
     question: Question<'_>,
     evidence: &Evidence<'_>,
 ) -> PlannedMutations {
     let mut amendment = PlannedMutations::default();
     let may_be_provisioner = creator(question.change, evidence) != Creator::Other;
-    for repair in repairs {
-        let is_left = match repair.creators {
+    for mutation in mutations {
+        let is_left = match mutation.creators {
             Creators::All => false,
             Creators::NotProvisioners => may_be_provisioner,
         };
         let looks = !is_left
-            && is_routed(repair.request_types, question.change, question.endpoint)
+            && is_routed(mutation.request_types, question.change, question.endpoint)
             && !question.change.is_terminating()
-            && question.policy.switch(repair) == Switch::On;
-        let Some(plan) = looks.then(|| (repair.plan)(question.change, evidence)).flatten() else {
+            && question.policy.switch(mutation) == Switch::On;
+        let Some(plan) = looks.then(|| (mutation.plan)(question.change, evidence)).flatten() else {
             continue;
         };
         let reads = unread(&plan.depends_on, evidence);
@@ -61,12 +62,12 @@ pub fn mutate(
         {
             amendment.unchecked.push(format!(
                 "[{}] not applied: the cluster did not answer in time; the object is unchanged",
-                repair.id
+                mutation.id
             ));
             continue;
         }
         amendment.reads.extend(reads);
-        amendment.plans.push((repair, plan));
+        amendment.plans.push((mutation, plan));
     }
     amendment.reads.sort();
     amendment.reads.dedup();

@@ -1,6 +1,6 @@
-//! What a mutation is: one value that says everything about one correction, and the edits that it plans.
+//! What a mutation is: one value that says everything about one correction, and the fields that it sets.
 //!
-//! Edits are typed values on exact fields; their wire form is in `api`. There is none for a
+//! Mutations are typed values on exact fields; their wire form is in `api`. There is none for a
 //! deletion: the API server would take it for an error.
 
 use std::fmt;
@@ -18,21 +18,21 @@ pub struct Mutation {
     pub switch: Switch,
     /// Whether the user is warned. An audit annotation is written in any case.
     pub warning: WarningMode,
-    /// Whose new volumes it edits.
+    /// Whose new volumes it mutates.
     pub creators: Creators,
     /// The requests that it looks at: the only source of registrations.
     pub request_types: &'static [RequestType],
     /// Its reference page.
     pub page: Page,
-    /// Changes that it edits, with what is true afterwards.
+    /// Changes that it mutates, with what is true afterwards.
     pub mutated: &'static [Example],
     /// Changes that it leaves as they are, with what is true afterwards.
     pub unchanged: &'static [Example],
-    /// Plans the edits for a change.
+    /// Plans the fields for a change.
     pub plan: fn(&Change, &Evidence<'_>) -> Option<MutationPlan>,
 }
 
-/// Whether a repair is made.
+/// Whether a mutation is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
     /// It is.
@@ -41,7 +41,7 @@ pub enum Switch {
     Off,
 }
 
-/// Whose new volumes a repair edits.
+/// Whose new volumes a mutation mutates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Creators {
     /// Everybody's: it takes nothing away by which a provisioner knows its volume.
@@ -51,12 +51,12 @@ pub enum Creators {
     NotProvisioners,
 }
 
-/// Whether the asker of a change that is edited is warned.
+/// Whether the asker of a change that is mutated is warned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarningMode {
     /// With the text of the plan.
     Warned,
-    /// Not: what is edited is the rule rather than the exception, and changes nothing that was asked for.
+    /// Not: what is mutated is the rule rather than the exception, and changes nothing that was asked for.
     Silent,
 }
 
@@ -104,11 +104,11 @@ pub enum FieldMutation {
     RestoreFinalizer(&'static str),
 }
 
-/// What one repair would change.
+/// What one mutation would change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MutationPlan {
-    /// The edits, in order.
-    pub edits: Vec<FieldMutation>,
+    /// The fields, in order.
+    pub fields: Vec<FieldMutation>,
     /// The warning.
     pub warning: String,
     /// The other objects without which it would not be right.

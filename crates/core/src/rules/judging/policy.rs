@@ -1,4 +1,4 @@
-//! What the operator has decided: modes of rules, edits that are off, and whom to trust.
+//! What the operator has decided: modes of rules, mutations that are off, and whom to trust.
 //!
 //! A value; how it is read from a file is in `config`.
 
@@ -17,8 +17,8 @@ use crate::model::{Namespace, Selector, TenantLabel, Term};
 pub struct Policy {
     /// Modes that differ from a rule's own, by rule id.
     pub modes: BTreeMap<String, Mode>,
-    /// Edits that are switched otherwise than by default, by id.
-    pub edits: BTreeMap<String, Switch>,
+    /// Mutations that are switched otherwise than by default, by id.
+    pub mutations: BTreeMap<String, Switch>,
     /// Whom to trust besides the control plane.
     pub trusted: Trusted,
     /// How far ahead an exemption may reach.
@@ -55,19 +55,19 @@ pub struct ConfiguredExemption {
     pub reason: String,
 }
 
-/// The edit that labels volumes, which `tenancy.label` switches.
+/// The mutation that labels volumes, which `tenancy.label` switches.
 pub const TENANT_LABEL: &str = "tenant-label";
 
 /// A week: long enough for a migration, short enough that a forgotten exemption is harmless.
 const LONGEST_EXEMPTION: SignedDuration = SignedDuration::from_hours(168);
 
 impl Default for Policy {
-    /// The profile `baseline`: every rule in its own mode, every edit as it is by default, no user trusted besides
+    /// The profile `baseline`: every rule in its own mode, every mutation as it is by default, no user trusted besides
     /// the control plane.
     fn default() -> Self {
         Self {
             modes: BTreeMap::new(),
-            edits: BTreeMap::new(),
+            mutations: BTreeMap::new(),
             trusted: Trusted::default(),
             longest_exemption: LONGEST_EXEMPTION,
             parameters: Parameters::default(),
@@ -85,12 +85,12 @@ impl Policy {
         self.overrides = overrides;
     }
 
-    /// Takes who labels volumes; it switches the edit that does.
+    /// Takes who labels volumes; it switches the mutation that does.
     pub fn label_volumes(&mut self, tenant_label: TenantLabel) {
         self.parameters.tenant_label = tenant_label;
         match tenant_label {
-            TenantLabel::Manual => self.edits.remove(TENANT_LABEL),
-            TenantLabel::Auto => self.edits.insert(TENANT_LABEL.to_owned(), Switch::On),
+            TenantLabel::Manual => self.mutations.remove(TENANT_LABEL),
+            TenantLabel::Auto => self.mutations.insert(TENANT_LABEL.to_owned(), Switch::On),
         };
     }
 
@@ -106,9 +106,9 @@ impl Policy {
         modes.next_back().copied().unwrap_or_else(|| self.mode(rule))
     }
 
-    /// Whether `repair` is made.
-    pub fn switch(&self, repair: &Mutation) -> Switch {
-        self.edits.get(repair.id).copied().unwrap_or(repair.switch)
+    /// Whether `mutation` is made.
+    pub fn switch(&self, mutation: &Mutation) -> Switch {
+        self.mutations.get(mutation.id).copied().unwrap_or(mutation.switch)
     }
 
     /// What `user` is to the rules.

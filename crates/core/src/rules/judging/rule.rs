@@ -154,7 +154,7 @@ impl RequestType {
         Self { endpoint: Endpoint::Guard, resource, operation }
     }
 
-    /// A request type through the endpoint that edits new objects.
+    /// A request type through the endpoint that mutates new objects.
     pub const fn mutate(resource: Resource, operation: Operation) -> Self {
         Self { endpoint: Endpoint::Mutate, resource, operation }
     }
@@ -187,7 +187,7 @@ pub enum Endpoint {
     Restricted,
     /// Fails closed for every user; only requests about objects that are marked for a tenant reach it.
     Tenancy,
-    /// Edits new objects; fails open.
+    /// Mutates new objects; fails open.
     Mutate,
     /// Puts back what a re-applied manifest dropped from a bound volume; fails open.
     Restore,

@@ -85,7 +85,7 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
         value: value.to_owned(),
     };
     Some(MutationPlan {
-        edits: notes.into_iter().map(set).collect(),
+        fields: notes.into_iter().map(set).collect(),
         warning: format!(
             "StorageClass \"{name}\" binds PVC \"{}\" only when a pod that uses it has a node",
             claim.key.name

@@ -53,7 +53,7 @@ fn plan(change: &Change, _: &Evidence<'_>) -> Option<MutationPlan> {
     // The annotation is free text, the field is not: the API server would deny a copy that is not a name.
     .filter(|class| class.is_empty() || is_class_name(class))?;
     Some(MutationPlan {
-        edits: vec![FieldMutation::SetClass(class.to_owned())],
+        fields: vec![FieldMutation::SetClass(class.to_owned())],
         warning: format!("spec.storageClassName set to \"{class}\" from annotation {LEGACY_CLASS}"),
         depends_on: Vec::new(),
     })

@@ -35,8 +35,8 @@ pub fn find(id: &str) -> Option<&'static Mutation> {
 
 /// The default policy with every mutation on.
 pub fn all_on() -> Policy {
-    let edits = MUTATIONS.iter().map(|mutation| (mutation.id.to_owned(), Switch::On)).collect();
-    let mut policy = Policy { edits, ..Policy::default() };
+    let mutations = MUTATIONS.iter().map(|mutation| (mutation.id.to_owned(), Switch::On)).collect();
+    let mut policy = Policy { mutations, ..Policy::default() };
     policy.label_volumes(TenantLabel::Auto);
     policy
 }

@@ -67,7 +67,7 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     let mark = new.annotations.has(BOUND_BY_CONTROLLER);
     let mark = mark.then_some(FieldMutation::RemoveAnnotation(BOUND_BY_CONTROLLER));
     Some(MutationPlan {
-        edits: [FieldMutation::ForgetHolder].into_iter().chain(mark).collect(),
+        fields: [FieldMutation::ForgetHolder].into_iter().chain(mark).collect(),
         warning: format!(
             "uid was removed from spec.claimRef of PV \"{}\": no such PVC exists; the PV is \
              reserved for a PVC named \"{key}\"",

@@ -102,7 +102,7 @@ fn of_claim(old: &Claim, new: &Claim) -> Option<MutationPlan> {
         old.finalizers.has(CLAIM_PROTECTION) && !new.finalizers.has(CLAIM_PROTECTION);
     let protection = drops_protection.then_some(FieldMutation::RestoreFinalizer(CLAIM_PROTECTION));
     Some(MutationPlan {
-        edits: protection.into_iter().chain(restored).collect(),
+        fields: protection.into_iter().chain(restored).collect(),
         warning: format!(
             "the annotations of the binder that the manifest drops from PVC \"{}\" were restored: \
              it is bound",
@@ -117,7 +117,7 @@ fn of_volume(old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Option<Muta
     if old.phase != VolumePhase::Bound {
         return None;
     }
-    let edits = dropped(old, new)?;
+    let fields = dropped(old, new)?;
     let lookup = evidence.holder(key, uid);
     let dependency = Dependency::on(Read::Claim(key.clone()), lookup);
     let whole = match lookup {
@@ -127,7 +127,7 @@ fn of_volume(old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Option<Muta
         Lookup::Absent => false,
     };
     whole.then(|| MutationPlan {
-        edits,
+        fields,
         warning: format!(
             "what the manifest drops from bound PV \"{}\" was restored: PVC \"{key}\" has it",
             old.name
@@ -168,11 +168,11 @@ fn dropped_together(old: &Volume, new: &Volume) -> Option<Vec<FieldMutation>> {
     if keeps_protection || keeps_note || (!protected && notes.is_empty()) {
         return None;
     }
-    let mut edits = vec![FieldMutation::RestoreReservation];
+    let mut fields = vec![FieldMutation::RestoreReservation];
     if protected {
-        edits.push(FieldMutation::RestoreFinalizer(VOLUME_PROTECTION));
+        fields.push(FieldMutation::RestoreFinalizer(VOLUME_PROTECTION));
     }
-    edits
+    fields
         .extend(notes.into_iter().map(|(key, _)| FieldMutation::RestoreAnnotation(key.to_owned())));
-    Some(edits)
+    Some(fields)
 }

@@ -67,6 +67,6 @@ fn plan(change: &Change, _: &Evidence<'_>) -> Option<MutationPlan> {
         "{first}{others} removed from new PVC \"{}\": only the binder sets it",
         claim.key.name
     );
-    let edits = keys.into_iter().map(FieldMutation::RemoveAnnotation).collect();
-    Some(MutationPlan { edits, warning, depends_on: Vec::new() })
+    let fields = keys.into_iter().map(FieldMutation::RemoveAnnotation).collect();
+    Some(MutationPlan { fields, warning, depends_on: Vec::new() })
 }

@@ -113,7 +113,7 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
         NewTenantLabel::Unknown(read) => ("", vec![Dependency::on(read, Lookup::<()>::Unknown)]),
     };
     Some(MutationPlan {
-        edits: vec![FieldMutation::SetLabel { key: TENANT, value: tenant.to_owned() }],
+        fields: vec![FieldMutation::SetLabel { key: TENANT, value: tenant.to_owned() }],
         warning: format!(
             "PV \"{}\" gets the label {TENANT}={tenant} of namespace \"{namespace}\", for whose \
              PVC it is reserved",

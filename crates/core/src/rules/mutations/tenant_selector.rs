@@ -91,7 +91,7 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     let of_class = class.map(|(name, lookup)| Dependency::on(Read::Class(name), lookup));
     let of_namespace = Dependency::on(Read::Namespace(new.key.namespace.clone()), lookup);
     Some(MutationPlan {
-        edits: vec![FieldMutation::Select { key: TENANT, value: tenant.to_owned() }],
+        fields: vec![FieldMutation::Select { key: TENANT, value: tenant.to_owned() }],
         warning: format!(
             "PVC \"{}\" gets only PVs with the label {TENANT}={tenant}, which its namespace has",
             new.key.name

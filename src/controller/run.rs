@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::census::ObjectCounter;
 use super::certificates::CertificateSettings;
-use super::certificates::keeping::Keeping;
+use super::certificates::renewal::CertificateRenewal;
 use super::configuration;
 use super::error::LoopError;
 use super::event_sender::EventSender;
@@ -91,7 +91,7 @@ pub async fn run_metered(
     }
     let recyclers =
         Recyclers::new(&client, followed.current(), settings.own_namespace, (until, timing));
-    let mut keeping = Keeping::start(&client, settings.certificates, &metrics);
+    let mut renewal = CertificateRenewal::start(&client, settings.certificates, &metrics);
     let mut runner = Runner {
         reader: LiveReader::new(client.clone()),
         client,
@@ -114,11 +114,11 @@ pub async fn run_metered(
         ended = runner.run() => ended,
         _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster")),
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
-        () = keeping.ended() => Err(LoopError::TaskEnded("keeps the certificates")),
+        () = renewal.ended() => Err(LoopError::TaskEnded("renews the certificates")),
         () = stop => Ok(()),
         Some(_) = recorders.join_next() => Err(LoopError::TaskEnded("records events about the configuration")),
     };
     runner.finish().await;
-    tokio::join!(lead.give_up(), keeping.give_up());
+    tokio::join!(lead.give_up(), renewal.give_up());
     ended
 }

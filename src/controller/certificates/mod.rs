@@ -1,4 +1,4 @@
-//! One replica keeps the certificates of an installation: it makes and stores them, and registers the CA certificates.
+//! One replica renews the certificates of an installation: it makes and stores them, and registers the CA certificates.
 //!
 //! Its leader election has a lease of its own: with that of the binder, a leader without certificates, as one that is
 //! about to be replaced, would keep the webhooks from having any.
@@ -8,8 +8,8 @@
 //! serving what is stored (`webhook`).
 
 mod budget;
-pub(super) mod keeping;
 pub(super) mod metrics;
+pub(super) mod renewal;
 mod seen;
 
 use std::sync::Arc;
@@ -35,14 +35,14 @@ use crate::client::lease::{LeaderElection, LeadershipDeadline};
 use crate::client::request::{RequestError, send_text};
 use crate::telemetry::logging::cause;
 
-/// Whose certificates are kept, and for how long each lasts.
+/// Whose certificates are renewed, and how long each lasts.
 #[derive(Clone, Debug)]
 pub struct CertificateSettings {
     /// The installation.
     pub installation: Installation,
-    /// The lives of certificates.
+    /// The lifetimes of certificates.
     pub periods: Periods,
-    /// The leader election; none to keep them at once.
+    /// The leader election; none to renew them at once.
     pub election: Option<LeaderElection>,
 }
 
@@ -53,34 +53,34 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 const LEASE_MARGIN: Duration = Duration::from_secs(6);
 
 /// The longest time between two looks at the clock: a certificate may have become due.
-const LOOK: Duration = Duration::from_mins(1);
+const RESYNC: Duration = Duration::from_mins(1);
 
 /// Between two tries of what failed.
-const TRY_AGAIN: Duration = Duration::from_secs(5);
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// How long a change of ours needs to be seen.
-const ECHO: Duration = Duration::from_secs(1);
+const REQUEUE_AFTER: Duration = Duration::from_secs(1);
 
-/// Keeps the certificates, whenever this replica leads, until `quit` is true; a step that is under way ends before.
-async fn keep(
+/// Renews the certificates, whenever this replica leads, until `quit` is true; a step that is under way ends before.
+async fn renew(
     client: Client,
     settings: CertificateSettings,
     until: watch::Receiver<LeadershipDeadline>,
     mut quit: watch::Receiver<bool>,
     metrics: Arc<ControllerMetrics>,
 ) {
-    let mut keeper = Keeper { client, settings, until, metrics, published: None, switched: None };
+    let mut renewer = Renewer { client, settings, until, metrics, published: None, switched: None };
     loop {
         tokio::select! {
             biased;
             _ = quit.wait_for(|quit| *quit) => return,
-            led = keeper.until.wait_for(Option::is_some) => if led.is_err() { return },
+            led = renewer.until.wait_for(Option::is_some) => if led.is_err() { return },
         }
-        keeper.lead(&mut quit).await;
+        renewer.lead(&mut quit).await;
     }
 }
 
-struct Keeper {
+struct Renewer {
     client: Client,
     settings: CertificateSettings,
     until: watch::Receiver<LeadershipDeadline>,
@@ -92,14 +92,14 @@ struct Keeper {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum RenewalError {
     #[error(transparent)]
     Certificate(#[from] CertificateError),
     #[error("{}", cause(.0))]
     Request(#[from] RequestError),
 }
 
-impl Keeper {
+impl Renewer {
     /// Follows and writes as long as this replica leads.
     async fn lead(&mut self, quit: &mut watch::Receiver<bool>) {
         let mut followers = Followers::start(&self.client, &self.settings.installation);
@@ -108,12 +108,12 @@ impl Keeper {
         (self.published, self.switched) = (None, None);
         loop {
             let pause = if let Some(seen) = followers.seen(&self.settings.installation) {
-                self.turn(&seen, &mut budget).await
+                self.step(&seen, &mut budget).await
             } else {
                 if followers.are_blocked() {
                     self.metrics.certificates.count_blocked();
                 }
-                LOOK
+                RESYNC
             };
             tokio::select! {
                 () = followers.changed() => {}
@@ -133,12 +133,12 @@ impl Keeper {
     }
 
     /// One look and one step; how long to wait for a change before the next.
-    async fn turn(&mut self, seen: &InstallationState, budget: &mut Budget) -> Duration {
+    async fn step(&mut self, seen: &InstallationState, budget: &mut Budget) -> Duration {
         let now = Timestamp::now();
         let step = self.next(seen, now);
         match step {
-            RotationStep::Rest => return LOOK,
-            RotationStep::Settle(left) => return left.min(LOOK),
+            RotationStep::Rest => return RESYNC,
+            RotationStep::Settle(left) => return left.min(RESYNC),
             RotationStep::CreateCa(_)
             | RotationStep::CreateLeaf(_)
             | RotationStep::Publish
@@ -148,7 +148,7 @@ impl Keeper {
             return wait;
         }
         if !self.may_write() {
-            return ECHO;
+            return REQUEUE_AFTER;
         }
         match self.do_step(step, seen, now).await {
             Ok(()) => {
@@ -157,17 +157,19 @@ impl Keeper {
                 log(step);
             }
             // What was seen was old; the next look shows what there is.
-            Err(Trouble::Request(error)) if error.status().is_some_and(|it| it.code == 409) => {
+            Err(RenewalError::Request(error))
+                if error.status().is_some_and(|it| it.code == 409) =>
+            {
                 self.metrics.certificates.count(step, "outdated");
             }
             Err(trouble) => {
                 self.metrics.certificates.count(step, "failed");
                 let reason = trouble.to_string();
                 tracing::warn!(?step, reason, "certificates could not be written; retried");
-                return TRY_AGAIN;
+                return RETRY_AFTER;
             }
         }
-        ECHO
+        REQUEUE_AFTER
     }
 
     /// What is to be done, and since when what is seen has been so.
@@ -190,7 +192,7 @@ impl Keeper {
         step: RotationStep,
         seen: &InstallationState,
         now: Timestamp,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RenewalError> {
         let CertificateSettings { installation, periods, election: _ } = &self.settings;
         let stored = &seen.stored;
         let ca_path = installation.secret_path(&installation.ca_secret());
@@ -223,7 +225,7 @@ impl Keeper {
         }
     }
 
-    async fn write(&self, patch: WritePatch) -> Result<(), Trouble> {
+    async fn write(&self, patch: WritePatch) -> Result<(), RenewalError> {
         let request = Request::patch(patch.path)
             .header("content-type", patch.content_type)
             .body(patch.body.to_string().into_bytes());

@@ -1,6 +1,6 @@
-//! Keeping certificates while this replica holds the lease for it.
+//! Renewal of certificates while this replica is the leader for it.
 //!
-//! Not here: what is kept, and how (`certificates`).
+//! Not here: what is renewed, and how (`certificates`).
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use tokio::time::timeout;
 
 use super::super::lead::Lead;
 use super::super::metrics::ControllerMetrics;
-use super::{CertificateSettings, WRITE_TIMEOUT, keep};
+use super::{CertificateSettings, WRITE_TIMEOUT, renew};
 
-/// The lead, and the task that keeps the certificates while it lasts.
-pub(in crate::controller) struct Keeping {
+/// The leadership, and the task that renews the certificates while it lasts.
+pub(in crate::controller) struct CertificateRenewal {
     lead: Lead,
     tasks: JoinSet<()>,
     quit: watch::Sender<bool>,
 }
 
-impl Keeping {
-    /// Campaigns for the lease and keeps the certificates; without settings it does neither.
+impl CertificateRenewal {
+    /// Campaigns for the lease and renews the certificates; without settings it does neither.
     pub(in crate::controller) fn start(
         client: &Client,
         settings: Option<CertificateSettings>,
@@ -33,7 +33,7 @@ impl Keeping {
         let mut tasks = JoinSet::new();
         if let Some(settings) = settings {
             let (until, metrics) = (lead.until.clone(), Arc::clone(metrics));
-            tasks.spawn(keep(client.clone(), settings, until, quitting, metrics));
+            tasks.spawn(renew(client.clone(), settings, until, quitting, metrics));
         }
         Self { lead, tasks, quit }
     }

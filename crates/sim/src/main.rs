@@ -1,4 +1,4 @@
-//! `make demo`: plays the demonstration, returns its exit code.
+//! `make demo`: runs the demonstration, returns its exit code.
 
 use std::process::ExitCode;
 

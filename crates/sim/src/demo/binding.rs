@@ -8,13 +8,13 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::act::Caller::{self, Admin, Tenant};
 use super::error::DemoError;
 use super::examples::{
     CLAIM_TOO_LARGE, CLAIMS, ExampleFile, VOLUME_ARCHIVE_1, VOLUMES, collection,
 };
-use super::play::ask;
+use super::kubectl::Caller::{self, Admin, Tenant};
 use super::print::{Printer, Word, verdict};
+use super::run_scenes::ask;
 use super::setup::DemoSetup;
 use super::stopwatch::Stopwatch;
 use super::table::{milliseconds, row, table};
@@ -23,7 +23,7 @@ use bindery::cli::explain;
 use bindery::client::resource::ResourceKind;
 use bindery::controller::error::LoopError;
 use bindery::controller::mode::ControllerMode;
-use bindery::controller::run::{ControllerSettings, run};
+use bindery::controller::run::{self as controller, ControllerSettings};
 use bindery::follow::configuration::ConfigurationSource;
 use bindery::model::{ClaimKey, VolumeName};
 
@@ -107,8 +107,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is asked for events.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Plays `scenes` with a controller in `mode`; returns how many ended otherwise than documented.
-pub(super) async fn play(
+/// Runs `scenes` with a controller in `mode`; returns how many ended otherwise than documented.
+pub(super) async fn run(
     setup: &DemoSetup,
     scenes: &[BindingScene],
     (mode, patience): (ControllerMode, Duration),
@@ -125,7 +125,7 @@ pub(super) async fn play(
         Scenario { setup, stopwatch: &mut stopwatch, start: Instant::now(), patience };
     let (mut unexpected, mut times) = (0, Vec::new());
     for scene in scenes {
-        let reported = scenario.play(scene).await?;
+        let reported = scenario.run(scene).await?;
         printer.head(scene.word, scene.title)?;
         reported.lines.iter().try_for_each(|line| match line {
             Line::Whole(line) => printer.whole(line),
@@ -170,7 +170,7 @@ impl Controller {
             certificates: None,
         };
         let client = setup.client(Caller::Controller);
-        let task = tokio::spawn(run(client, settings, async {
+        let task = tokio::spawn(controller::run(client, settings, async {
             let _ = stopped.await;
         }));
         Self { stop, task }
@@ -216,7 +216,7 @@ struct Reported {
 }
 
 impl Scenario<'_> {
-    async fn play(&mut self, scene: &BindingScene) -> Result<Reported, DemoError> {
+    async fn run(&mut self, scene: &BindingScene) -> Result<Reported, DemoError> {
         let mut reported = Reported::default();
         for step in scene.steps {
             match step {

@@ -8,7 +8,7 @@ use bindery::certificates::CertificateError;
 use bindery::controller::error::LoopError;
 use bindery::webhook::run::WebhookError;
 
-/// Why the demo could not be played.
+/// Why the demo could not be shown.
 #[derive(Debug, Error)]
 pub enum DemoError {
     /// No folder or file for the certificate.

@@ -11,7 +11,7 @@ use crate::RequestUser;
 use bindery::rules::judging::actor::BREAK_GLASS;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 
-/// Who acts.
+/// Who commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Caller {
     /// The cluster's administrator.
@@ -83,14 +83,14 @@ impl Caller {
 
 /// An object that is acted on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DeedTarget {
+pub(super) enum Target {
     /// A volume of this name.
     Volume(&'static str),
     /// A claim of this namespace and name.
     Claim(&'static str, &'static str),
 }
 
-impl DeedTarget {
+impl Target {
     /// Its path.
     pub(super) fn path(self) -> String {
         match self {
@@ -120,52 +120,52 @@ impl DeedTarget {
 
 /// What is done.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Deed {
+pub(super) enum Verb {
     /// Creates the object of a file.
     Create(&'static ExampleFile),
     /// Replaces an object by that of a file.
     Replace(&'static ExampleFile),
     /// Changes an object by a JSON merge patch.
-    Patch(DeedTarget, &'static str),
+    Patch(Target, &'static str),
     /// The same through `/status`.
-    PatchStatus(DeedTarget, &'static str),
+    PatchStatus(Target, &'static str),
     /// Puts an annotation; `{until}` stands for a time that has not come yet.
-    Annotate(DeedTarget, &'static str, &'static str),
+    Annotate(Target, &'static str, &'static str),
     /// Deletes an object.
-    Delete(DeedTarget),
+    Delete(Target),
 }
 
-/// A user or a controller acts.
+/// A user or a controller commands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Act {
+pub(super) struct KubectlCommand {
     /// Who.
     pub(super) by: Caller,
     /// What.
-    pub(super) deed: Deed,
+    pub(super) verb: Verb,
 }
 
-impl Act {
+impl KubectlCommand {
     /// The printed form: a command, or what a controller does by itself. `until` is the
     /// time that `{until}` stands for.
     pub(super) fn line(&self, until: &str) -> String {
         if let Some(controller) = self.by.controller() {
             return format!("# meanwhile, {controller} does its part");
         }
-        let command = match self.deed {
-            Deed::Create(file) => format!("kubectl create -f {}", file.path),
-            Deed::Replace(file) => format!("kubectl replace -f {}", file.path),
-            Deed::Patch(target, patch) => {
+        let command = match self.verb {
+            Verb::Create(file) => format!("kubectl create -f {}", file.path),
+            Verb::Replace(file) => format!("kubectl replace -f {}", file.path),
+            Verb::Patch(target, patch) => {
                 format!("{} --type=merge -p '{patch}'", target.command("patch"))
             }
-            Deed::PatchStatus(target, patch) => format!(
+            Verb::PatchStatus(target, patch) => format!(
                 "{} --subresource=status --type=merge -p '{patch}'",
                 target.command("patch")
             ),
-            Deed::Annotate(target, key, value) => {
+            Verb::Annotate(target, key, value) => {
                 let value = value.replace("{until}", until);
                 format!("{} {key}='{value}'", target.command("annotate"))
             }
-            Deed::Delete(target) => target.command("delete"),
+            Verb::Delete(target) => target.command("delete"),
         };
         format!("$ {command}{}", self.by.flags())
     }
@@ -174,27 +174,27 @@ impl Act {
     pub(super) fn request(&self, until: &str) -> Result<Request<Body>, DemoError> {
         const JSON: &str = "application/json";
         const MERGE: &str = "application/merge-patch+json";
-        let (method, path, kind, body) = match self.deed {
-            Deed::Create(file) => {
+        let (method, path, kind, body) = match self.verb {
+            Verb::Create(file) => {
                 let object = file.object()?;
                 ("POST", collection(&object)?, JSON, object.to_string())
             }
-            Deed::Replace(file) => {
+            Verb::Replace(file) => {
                 let object = file.object()?;
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
                 let path = format!("{}/{name}", collection(&object)?);
                 ("PUT", path, JSON, object.to_string())
             }
-            Deed::Patch(target, patch) => ("PATCH", target.path(), MERGE, patch.to_owned()),
-            Deed::PatchStatus(target, patch) => {
+            Verb::Patch(target, patch) => ("PATCH", target.path(), MERGE, patch.to_owned()),
+            Verb::PatchStatus(target, patch) => {
                 ("PATCH", format!("{}/status", target.path()), MERGE, patch.to_owned())
             }
-            Deed::Annotate(target, key, value) => {
+            Verb::Annotate(target, key, value) => {
                 let annotations = serde_json::json!({ key: value.replace("{until}", until) });
                 let patch = serde_json::json!({"metadata": {"annotations": annotations}});
                 ("PATCH", target.path(), MERGE, patch.to_string())
             }
-            Deed::Delete(target) => ("DELETE", target.path(), JSON, String::new()),
+            Verb::Delete(target) => ("DELETE", target.path(), JSON, String::new()),
         };
         let built = Request::builder().method(method).uri(path).header("content-type", kind);
         let built = built.body(Body::from(body.into_bytes()));
@@ -208,12 +208,12 @@ impl Act {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             format!("{kind}/{name} {word}")
         };
-        match self.deed {
-            Deed::Create(_) => named("created"),
-            Deed::Replace(_) => named("replaced"),
-            Deed::Patch(..) | Deed::PatchStatus(..) => named("patched"),
-            Deed::Annotate(..) => named("annotated"),
-            Deed::Delete(target) => {
+        match self.verb {
+            Verb::Create(_) => named("created"),
+            Verb::Replace(_) => named("replaced"),
+            Verb::Patch(..) | Verb::PatchStatus(..) => named("patched"),
+            Verb::Annotate(..) => named("annotated"),
+            Verb::Delete(target) => {
                 let (kind, name) = target.reported();
                 format!("{kind} \"{name}\" deleted")
             }
@@ -224,10 +224,10 @@ impl Act {
     pub(super) fn failure(&self, status: &Value) -> String {
         let reason = status["reason"].as_str().unwrap_or("Unknown");
         let message = status["message"].as_str().unwrap_or_default();
-        let doing = match self.deed {
-            Deed::Create(file) => format!("error when creating \"{}\": ", file.path),
-            Deed::Replace(file) => format!("error when replacing \"{}\": ", file.path),
-            Deed::Patch(..) | Deed::PatchStatus(..) | Deed::Annotate(..) | Deed::Delete(_) => {
+        let doing = match self.verb {
+            Verb::Create(file) => format!("error when creating \"{}\": ", file.path),
+            Verb::Replace(file) => format!("error when replacing \"{}\": ", file.path),
+            Verb::Patch(..) | Verb::PatchStatus(..) | Verb::Annotate(..) | Verb::Delete(_) => {
                 String::new()
             }
         };

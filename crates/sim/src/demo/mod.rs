@@ -9,14 +9,14 @@
 //! Not here: rules and what they say, and how volumes are chosen. The demo knows only what each scene
 //! should come to.
 
-mod act;
 mod admission;
 mod binding;
 mod error;
 mod examples;
 mod folder;
-mod play;
+mod kubectl;
 mod print;
+mod run_scenes;
 mod scenes;
 mod serve;
 mod setup;
@@ -107,7 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             exit: Exit::Denied,
             message: "interrupted before the last scene".to_owned(),
         }),
-        // A reader that has gone away needs no sentence; but the demo was not played to its end.
+        // A reader that has gone away needs no sentence; but the demo did not reach its end.
         Err(DemoError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             Ok(Exit::Denied)
         }
@@ -141,10 +141,10 @@ async fn run_until(
     // Declared before everything that uses its files, so that it goes last.
     let folder = Folder::create(&options.temporary)?;
     let mut printer = Printer::new(out, options.colour);
-    let played = async {
-        let setup = DemoSetup::raise(&folder).await?;
-        let denying = play::play(&setup, scenes::SCENES, &mut printer).await?;
-        let binding = binding::play(
+    let scenes = async {
+        let setup = DemoSetup::start(&folder).await?;
+        let denying = run_scenes::run(&setup, scenes::SCENES, &mut printer).await?;
+        let binding = binding::run(
             &setup,
             binding::SCENES,
             (ControllerMode::Full, binding::PATIENCE),
@@ -156,7 +156,7 @@ async fn run_until(
     let (setup, unexpected) = tokio::select! {
         biased;
         () = &mut stop => return Ok(DemoOutcome::Interrupted),
-        played = played => played?,
+        ended = scenes => ended?,
     };
     match options.afterwards {
         Afterwards::End => {

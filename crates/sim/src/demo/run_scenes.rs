@@ -1,4 +1,4 @@
-//! Plays the scenes and compares how each ends with how it should.
+//! Runs the scenes and compares each result with the expected one.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use serde_json::Value;
 
-use super::act::{Act, Caller};
 use super::admission::ReviewTally;
 use super::error::DemoError;
+use super::kubectl::{Caller, KubectlCommand};
 use super::print::{Printer, Word, verdict};
 use super::scenes::{AdmissionScene, Then};
 use super::setup::DemoSetup;
@@ -23,7 +23,7 @@ pub(super) struct CommandReply {
     pub(super) tally: ReviewTally,
 }
 
-/// What one act came to.
+/// The result of one command.
 struct Seen {
     /// In one word; `None` if something else than the webhook denied it.
     word: Option<Word>,
@@ -47,8 +47,8 @@ struct Ending {
     faults: Vec<String>,
 }
 
-/// Plays `scenes`; returns how many ended otherwise than documented.
-pub(super) async fn play(
+/// Runs `scenes`; returns how many ended otherwise than documented.
+pub(super) async fn run(
     setup: &DemoSetup,
     scenes: &[AdmissionScene],
     printer: &mut Printer<'_>,
@@ -65,8 +65,8 @@ pub(super) async fn play(
     for scene in scenes {
         let before = setup.version();
         let mut seen = Vec::new();
-        for act in scene.acts {
-            seen.push(perform(setup, act).await?);
+        for command in scene.commands {
+            seen.push(send(setup, command).await?);
         }
         let ending = ending(setup, scene, &seen, before);
         print(setup, scene, (&seen, &ending), printer)?;
@@ -93,7 +93,7 @@ pub(super) async fn play(
 fn ending(setup: &DemoSetup, scene: &AdmissionScene, seen: &[Seen], before: u64) -> Ending {
     let mut faults: Vec<String> = seen.iter().flat_map(|one| one.faults.clone()).collect();
     // A scene is about the last command of a user; all else only leads there or follows.
-    let last = scene.acts.iter().rposition(Act::is_typed);
+    let last = scene.commands.iter().rposition(KubectlCommand::is_typed);
     let others = seen.iter().enumerate().filter(|(index, _)| Some(*index) != last);
     for (_, other) in others.filter(|(_, other)| other.is_denied()) {
         faults.push(format!("a step around it was denied: {}", other.text));
@@ -122,9 +122,9 @@ fn print(
     printer: &mut Printer<'_>,
 ) -> Result<(), DemoError> {
     printer.head(ending.word, scene.title)?;
-    for (act, one) in scene.acts.iter().zip(seen) {
-        printer.whole(&act.line(&setup.until))?;
-        if act.is_typed() {
+    for (command, one) in scene.commands.iter().zip(seen) {
+        printer.whole(&command.line(&setup.until))?;
+        if command.is_typed() {
             printer.text(&one.text)?;
         }
     }
@@ -151,13 +151,13 @@ pub(super) async fn ask(
     Ok(CommandReply { is_done: parts.status.is_success(), object, warnings, tally })
 }
 
-/// Sends one act to the API server.
-async fn perform(setup: &DemoSetup, act: &Act) -> Result<Seen, DemoError> {
+/// Sends one command to the API server.
+async fn send(setup: &DemoSetup, command: &KubectlCommand) -> Result<Seen, DemoError> {
     let CommandReply { is_done, object, warnings, tally } =
-        ask(setup, act.by, act.request(&setup.until)?).await?;
+        ask(setup, command.by, command.request(&setup.until)?).await?;
     let mut lines: Vec<String> =
         warnings.iter().map(|warning| format!("Warning: {warning}")).collect();
-    lines.push(if is_done { act.success(&object) } else { act.failure(&object) });
+    lines.push(if is_done { command.success(&object) } else { command.failure(&object) });
     let denied_by_us = object["message"].as_str().unwrap_or_default();
     let word = match (is_done, tally.is_patched, warnings.is_empty()) {
         (true, true, _) => Some(Word::Mutated),

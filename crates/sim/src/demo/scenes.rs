@@ -1,16 +1,16 @@
-//! The scenes of the demo, in order: what is done, what it should come to, and what is true then.
+//! The scenes of the demo, in order: the commands, the expected result, and what is true afterwards.
 //!
-//! One story in one cluster: what a scene changes, later ones find.
+//! All run in one cluster: what a scene changes, later ones find.
 
-use super::act::Caller::{
-    self, Admin, Binder, BreakGlass, ClaimProtection, Tenant, VolumeProtection,
-};
-use super::act::Deed::{self, Annotate, Create, Delete, Patch, PatchStatus, Replace};
-use super::act::{Act, DeedTarget};
 use super::examples::{
     CLAIM_DELAYED, CLAIM_EXPORTED, CLAIM_LEGACY, CLAIM_TAKEN_VOLUME, CLAIM_WRONG_CLASS,
     CLAIM_WRONG_MODE, VOLUME_DB_0,
 };
+use super::kubectl::Caller::{
+    self, Admin, Binder, BreakGlass, ClaimProtection, Tenant, VolumeProtection,
+};
+use super::kubectl::Verb::{self, Annotate, Create, Delete, Patch, PatchStatus, Replace};
+use super::kubectl::{KubectlCommand, Target};
 use super::print::Word;
 
 /// One scene.
@@ -18,11 +18,11 @@ use super::print::Word;
 pub(super) struct AdmissionScene {
     /// Who does what, as a sentence without full stop.
     pub(super) title: &'static str,
-    /// What its last act comes to.
+    /// The result of its last command.
     pub(super) word: Word,
-    /// What is done.
-    pub(super) acts: &'static [Act],
-    /// What the text after the last act must say.
+    /// The commands, in order.
+    pub(super) commands: &'static [KubectlCommand],
+    /// What the output of the last command must contain.
     pub(super) reports: &'static [&'static str],
     /// What is true afterwards.
     pub(super) then: &'static [Then],
@@ -32,24 +32,24 @@ pub(super) struct AdmissionScene {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Then {
     /// The text at a pointer (RFC 6901).
-    Is(DeedTarget, &'static str, &'static str),
+    Is(Target, &'static str, &'static str),
     /// There is nothing at a pointer.
-    Lacks(DeedTarget, &'static str),
+    Lacks(Target, &'static str),
     /// The first, a volume, is reserved for the second, a claim, by its uid.
-    Holds(DeedTarget, DeedTarget),
+    Holds(Target, Target),
     /// The object does not exist.
-    Gone(DeedTarget),
+    Gone(Target),
 }
 
-const DATABASE: DeedTarget = DeedTarget::Volume("pv-db-0");
-const DATABASE_CLAIM: DeedTarget = DeedTarget::Claim("db", "data");
-const REPORTS: DeedTarget = DeedTarget::Volume("pv-qa-0");
-const REPORTS_CLAIM: DeedTarget = DeedTarget::Claim("qa", "reports");
-const BLOCK: DeedTarget = DeedTarget::Volume("pv-block-0");
-const PAYROLL: DeedTarget = DeedTarget::Volume("pv-hr-0");
+const DATABASE: Target = Target::Volume("pv-db-0");
+const DATABASE_CLAIM: Target = Target::Claim("db", "data");
+const REPORTS: Target = Target::Volume("pv-qa-0");
+const REPORTS_CLAIM: Target = Target::Claim("qa", "reports");
+const BLOCK: Target = Target::Volume("pv-block-0");
+const PAYROLL: Target = Target::Volume("pv-hr-0");
 
-const fn act(by: Caller, deed: Deed) -> Act {
-    Act { by, deed }
+const fn command(by: Caller, verb: Verb) -> KubectlCommand {
+    KubectlCommand { by, verb }
 }
 
 /// All scenes.
@@ -57,28 +57,31 @@ pub(super) const SCENES: &[AdmissionScene] = &[
     AdmissionScene {
         title: "An administrator deletes the PV of a running database",
         word: Word::Denied,
-        acts: &[act(Admin, Delete(DATABASE))],
+        commands: &[command(Admin, Delete(DATABASE))],
         reports: &["guard.bindery.dev", "[bound-volume-delete]", "db/data"],
         then: &[Then::Lacks(DATABASE, "/metadata/deletionTimestamp")],
     },
     AdmissionScene {
         title: "An administrator shrinks it",
         word: Word::Denied,
-        acts: &[act(Admin, Patch(DATABASE, r#"{"spec":{"capacity":{"storage":"5Gi"}}}"#))],
+        commands: &[command(Admin, Patch(DATABASE, r#"{"spec":{"capacity":{"storage":"5Gi"}}}"#))],
         reports: &["[bound-volume-capacity]", "from 10Gi to 5Gi"],
         then: &[Then::Is(DATABASE, "/spec/capacity/storage", "10Gi")],
     },
     AdmissionScene {
         title: "An administrator allows several nodes to write its disk",
         word: Word::Denied,
-        acts: &[act(Admin, Patch(DATABASE, r#"{"spec":{"accessModes":["ReadWriteMany"]}}"#))],
+        commands: &[command(
+            Admin,
+            Patch(DATABASE, r#"{"spec":{"accessModes":["ReadWriteMany"]}}"#),
+        )],
         reports: &["[bound-volume-access-modes]"],
         then: &[Then::Is(DATABASE, "/spec/accessModes/0", "ReadWriteOnce")],
     },
     AdmissionScene {
         title: "An administrator reserves it for the PVC of another team",
         word: Word::Denied,
-        acts: &[act(
+        commands: &[command(
             Admin,
             Patch(DATABASE, r#"{"spec":{"claimRef":{"namespace":"qa","name":"data","uid":null}}}"#),
         )],
@@ -88,21 +91,21 @@ pub(super) const SCENES: &[AdmissionScene] = &[
     AdmissionScene {
         title: "An administrator removes the finalizer that protects it",
         word: Word::Denied,
-        acts: &[act(Admin, Patch(DATABASE, r#"{"metadata":{"finalizers":null}}"#))],
+        commands: &[command(Admin, Patch(DATABASE, r#"{"metadata":{"finalizers":null}}"#))],
         reports: &["[protection-finalizer]"],
         then: &[Then::Is(DATABASE, "/metadata/finalizers/0", "kubernetes.io/pv-protection")],
     },
     AdmissionScene {
         title: "An administrator writes its phase by hand",
         word: Word::Denied,
-        acts: &[act(Admin, PatchStatus(DATABASE, r#"{"status":{"phase":"Available"}}"#))],
+        commands: &[command(Admin, PatchStatus(DATABASE, r#"{"status":{"phase":"Available"}}"#))],
         reports: &["advise.bindery.dev", "[status-forgery]"],
         then: &[Then::Is(DATABASE, "/status/phase", "Bound")],
     },
     AdmissionScene {
         title: "An administrator sets policy Delete on a PV whose PVC was deleted and whose data was retained",
         word: Word::Denied,
-        acts: &[act(
+        commands: &[command(
             Admin,
             Patch(PAYROLL, r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#),
         )],
@@ -112,41 +115,41 @@ pub(super) const SCENES: &[AdmissionScene] = &[
     AdmissionScene {
         title: "A tenant names a PV of another StorageClass",
         word: Word::Denied,
-        acts: &[act(Tenant, Create(&CLAIM_WRONG_CLASS))],
+        commands: &[command(Tenant, Create(&CLAIM_WRONG_CLASS))],
         reports: &["[prebind-class]"],
-        then: &[Then::Gone(DeedTarget::Claim("qa", "search"))],
+        then: &[Then::Gone(Target::Claim("qa", "search"))],
     },
     AdmissionScene {
         title: "A tenant names the PV of the database; the denial does not show who has it",
         word: Word::Denied,
-        acts: &[act(Tenant, Create(&CLAIM_TAKEN_VOLUME))],
+        commands: &[command(Tenant, Create(&CLAIM_TAKEN_VOLUME))],
         reports: &["[prebind-taken]"],
-        then: &[Then::Gone(DeedTarget::Claim("qa", "copy"))],
+        then: &[Then::Gone(Target::Claim("qa", "copy"))],
     },
     AdmissionScene {
         title: "A tenant requests a file system and names a raw block device",
         word: Word::Denied,
-        acts: &[act(Tenant, Create(&CLAIM_WRONG_MODE))],
+        commands: &[command(Tenant, Create(&CLAIM_WRONG_MODE))],
         reports: &["[prebind-volume-mode]"],
-        then: &[Then::Gone(DeedTarget::Claim("qa", "disk"))],
+        then: &[Then::Gone(Target::Claim("qa", "disk"))],
     },
     AdmissionScene {
         title: "A tenant restores a PVC that was exported with its binder annotations",
         word: Word::Mutated,
-        acts: &[act(Tenant, Create(&CLAIM_EXPORTED))],
+        commands: &[command(Tenant, Create(&CLAIM_EXPORTED))],
         reports: &["[strip-binder-annotations]", "created"],
         then: &[
             Then::Lacks(
-                DeedTarget::Claim("qa", "history"),
+                Target::Claim("qa", "history"),
                 "/metadata/annotations/pv.kubernetes.io~1bind-completed",
             ),
-            Then::Is(DeedTarget::Claim("qa", "history"), "/spec/volumeName", "pv-archive-0"),
+            Then::Is(Target::Claim("qa", "history"), "/spec/volumeName", "pv-archive-0"),
         ],
     },
     AdmissionScene {
         title: "A pipeline replaces the database's PV by its manifest from before the binding",
         word: Word::Mutated,
-        acts: &[act(Admin, Replace(&VOLUME_DB_0))],
+        commands: &[command(Admin, Replace(&VOLUME_DB_0))],
         reports: &["[restore-binding]", "replaced"],
         then: &[
             Then::Holds(DATABASE, DATABASE_CLAIM),
@@ -157,10 +160,10 @@ pub(super) const SCENES: &[AdmissionScene] = &[
     AdmissionScene {
         title: "A tenant creates a PVC with delayed binding; an annotation records it",
         word: Word::Mutated,
-        acts: &[act(Tenant, Create(&CLAIM_DELAYED))],
+        commands: &[command(Tenant, Create(&CLAIM_DELAYED))],
         reports: &["created"],
         then: &[Then::Is(
-            DeedTarget::Claim("qa", "scratch"),
+            Target::Claim("qa", "scratch"),
             "/metadata/annotations/bindery.dev~1volume-binding-mode",
             "WaitForFirstConsumer",
         )],
@@ -168,15 +171,15 @@ pub(super) const SCENES: &[AdmissionScene] = &[
     AdmissionScene {
         title: "A tenant sets the StorageClass by the deprecated annotation",
         word: Word::Mutated,
-        acts: &[act(Tenant, Create(&CLAIM_LEGACY))],
+        commands: &[command(Tenant, Create(&CLAIM_LEGACY))],
         reports: &["[legacy-class]", "created"],
-        then: &[Then::Is(DeedTarget::Claim("qa", "ledger"), "/spec/storageClassName", "archive")],
+        then: &[Then::Is(Target::Claim("qa", "ledger"), "/spec/storageClassName", "archive")],
     },
     AdmissionScene {
         title: "An administrator overrides one rule, until a time and with a reason",
         word: Word::Warned,
-        acts: &[
-            act(
+        commands: &[
+            command(
                 Admin,
                 Annotate(
                     REPORTS,
@@ -184,7 +187,7 @@ pub(super) const SCENES: &[AdmissionScene] = &[
                     "{until} the share was made smaller",
                 ),
             ),
-            act(Admin, Patch(REPORTS, r#"{"spec":{"capacity":{"storage":"15Gi"}}}"#)),
+            command(Admin, Patch(REPORTS, r#"{"spec":{"capacity":{"storage":"15Gi"}}}"#)),
         ],
         reports: &["exempt from bound-volume-capacity until", "the share was made smaller"],
         then: &[Then::Is(REPORTS, "/spec/capacity/storage", "15Gi")],
@@ -192,17 +195,20 @@ pub(super) const SCENES: &[AdmissionScene] = &[
     AdmissionScene {
         title: "An administrator uses the break-glass group: the API server does not call the webhook",
         word: Word::Allowed,
-        acts: &[act(BreakGlass, Patch(REPORTS, r#"{"spec":{"accessModes":["ReadWriteOnce"]}}"#))],
+        commands: &[command(
+            BreakGlass,
+            Patch(REPORTS, r#"{"spec":{"accessModes":["ReadWriteOnce"]}}"#),
+        )],
         reports: &["patched"],
         then: &[Then::Is(REPORTS, "/spec/accessModes/0", "ReadWriteOnce")],
     },
     AdmissionScene {
         title: "The right order: a tenant deletes a PVC that is not in use",
         word: Word::Allowed,
-        acts: &[
-            act(Tenant, Delete(REPORTS_CLAIM)),
-            act(ClaimProtection, Patch(REPORTS_CLAIM, r#"{"metadata":{"finalizers":null}}"#)),
-            act(Binder, PatchStatus(REPORTS, r#"{"status":{"phase":"Released"}}"#)),
+        commands: &[
+            command(Tenant, Delete(REPORTS_CLAIM)),
+            command(ClaimProtection, Patch(REPORTS_CLAIM, r#"{"metadata":{"finalizers":null}}"#)),
+            command(Binder, PatchStatus(REPORTS, r#"{"status":{"phase":"Released"}}"#)),
         ],
         reports: &["deleted"],
         then: &[
@@ -214,9 +220,9 @@ pub(super) const SCENES: &[AdmissionScene] = &[
     AdmissionScene {
         title: "After that an administrator may delete its PV",
         word: Word::Warned,
-        acts: &[
-            act(Admin, Delete(REPORTS)),
-            act(VolumeProtection, Patch(REPORTS, r#"{"metadata":{"finalizers":null}}"#)),
+        commands: &[
+            command(Admin, Delete(REPORTS)),
+            command(VolumeProtection, Patch(REPORTS, r#"{"metadata":{"finalizers":null}}"#)),
         ],
         reports: &["[bound-volume-delete]", "gone or being deleted", "deleted"],
         then: &[Then::Gone(REPORTS)],
@@ -224,9 +230,9 @@ pub(super) const SCENES: &[AdmissionScene] = &[
     AdmissionScene {
         title: "An administrator deletes a PV without a PVC",
         word: Word::Allowed,
-        acts: &[
-            act(Admin, Delete(BLOCK)),
-            act(VolumeProtection, Patch(BLOCK, r#"{"metadata":{"finalizers":null}}"#)),
+        commands: &[
+            command(Admin, Delete(BLOCK)),
+            command(VolumeProtection, Patch(BLOCK, r#"{"metadata":{"finalizers":null}}"#)),
         ],
         reports: &["deleted"],
         then: &[Then::Gone(BLOCK)],

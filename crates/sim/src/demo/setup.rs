@@ -10,11 +10,11 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde_json::Value;
 
-use super::act::{Caller, DeedTarget};
 use super::admission::AdmissionChain;
 use super::error::DemoError;
 use super::examples;
 use super::folder::Folder;
+use super::kubectl::{Caller, Target};
 use crate::{ApiRequest, ApiServer, ClusterState, Method};
 use bindery::certificates::{SubjectNames, development};
 use bindery::client::connect::Address;
@@ -47,7 +47,7 @@ const EXEMPTION: SignedDuration = SignedDuration::from_hours(24);
 
 impl DemoSetup {
     /// Starts everything, with files in `folder`.
-    pub(super) async fn raise(folder: &Folder) -> Result<Self, DemoError> {
+    pub(super) async fn start(folder: &Folder) -> Result<Self, DemoError> {
         let now = Timestamp::now();
         let server = ApiServer::new(ClusterState::new(SEED, now));
         examples::load(&server)?;
@@ -75,7 +75,7 @@ impl DemoSetup {
     }
 
     /// What is stored under `target`; `None` if nothing is.
-    pub(super) fn stored(&self, target: DeedTarget) -> Option<Value> {
+    pub(super) fn stored(&self, target: Target) -> Option<Value> {
         let request = ApiRequest::new(Method::Get, target.path(), Value::Null);
         let response = self.server.with(|cluster| cluster.handle(request));
         response.object().filter(|_| response.code == 200).cloned()

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn authorities_are_told_apart_and_counted_once() {
+    fn authorities_are_distinguished_and_counted_once() {
         let (one, other) = (ca("one").certificate, ca("other").certificate);
         let text = format!("# a comment\n{one}{other}\r\n{one}-----BEGIN CERTIFICATE-----\nAAAA");
         assert_eq!(ca_certificates(&text), [one, other]);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn each_read_is_asked_for_once_and_what_nobody_answers_stays_named() {
+    fn each_read_is_asked_for_once_and_what_no_one_answers_stays_named() {
         let both = [volume(1), volume(2)];
         let mut asked = Vec::new();
         let settled = judge_with_reads_blocking(

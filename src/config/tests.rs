@@ -76,7 +76,7 @@ fn strict_turns_warnings_into_denials() {
 }
 
 #[test]
-fn all_problems_are_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let message = bad("profile: loose\n\
          rules:\n  modes:\n    no-such-rule: deny\n    prebind-class: maybe\n  mode: {}\n\
          mutations: {no-such-mutation: 1}\n\
@@ -133,7 +133,7 @@ fn overrides_and_exemptions_are_read_in_order() {
 }
 
 #[test]
-fn a_wrong_override_or_exemption_is_told_with_its_place() {
+fn a_wrong_override_or_exemption_is_reported_with_its_place() {
     let message = bad("overrides:\n\
          - {rules: {no-such-rule: deny}}\n\
          - {namespaceSelector: {}, rules: {prebind-class: maybe}}\n\
@@ -176,7 +176,7 @@ fn a_sentence_is_one_line_whatever_of_the_file_it_repeats() {
 }
 
 #[test]
-fn another_kind_or_none_or_two_are_refused() {
+fn another_kind_or_none_or_two_are_rejected() {
     let message = |text| read(text, "c.yaml").expect_err("it does not read").to_string();
     assert_eq!(
         message("kind: Pod\n"),

@@ -83,7 +83,7 @@ fn every_key_knows_its_place() {
 }
 
 #[test]
-fn documents_of_one_stream_are_told_apart() {
+fn documents_of_one_stream_are_distinguished() {
     assert_eq!(read("a: 1\n---\n---\nb: 2\n").expect("it reads").len(), 2);
     assert_eq!(read("{\"a\": 1}\n{\"b\": 2}").expect("it reads").len(), 2);
     assert_eq!(read("# nothing\n").expect("it reads").len(), 0);
@@ -97,7 +97,7 @@ fn aliases_and_merges_are_resolved() {
 }
 
 #[test]
-fn refusals_name_the_place() {
+fn rejections_name_the_place() {
     assert_eq!(reason_of("a: 1\nb: 2\na: 3\n"), "3:1: key \"a\" is given twice, first at 1:1");
     assert_eq!(reason_of("{\"a\": 1,\n \"a\": 2}"), "2:2: key \"a\" is given twice, first at 1:2");
     assert!(reason_of("a: [1, 2\nb: 3\n").starts_with("2:"), "{}", reason_of("a: [1, 2\nb: 3\n"));
@@ -107,7 +107,7 @@ fn refusals_name_the_place() {
 
 /// Columns are counted in letters, also where the parser counts bytes.
 #[test]
-fn a_refusal_of_json_names_the_letter() {
+fn a_rejection_of_json_names_the_letter() {
     assert!(reason_of("{\"é😀\": }").starts_with("1:8: not readable as JSON: expected value"));
     assert!(
         reason_of("{\"a\":\n \"é").starts_with("2:3: not readable as JSON: EOF"),
@@ -136,7 +136,7 @@ fn a_list_begins_at_its_dash_however_it_is_indented() {
 }
 
 #[test]
-fn a_refusal_does_not_repeat_a_long_key() {
+fn a_rejection_does_not_repeat_a_long_key() {
     let (word, key) = ("k".repeat(1_000), json!("k\u{1b}".repeat(100_000)));
     for text in [format!("{word}: 1\n{word}: 2\n"), format!("{{{key}: 1, {key}: 2}}")] {
         let reason = reason_of(&text);

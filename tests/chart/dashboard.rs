@@ -25,7 +25,7 @@ const RATE_INTERVAL: &str = "2m";
 /// Pixels of a column and a row of Grafana's grid, which has 24 columns.
 const CELL: (u32, u32) = (40, 26);
 
-/// An hour of two replicas: a rollout begins after 20 minutes, and somebody deletes bound volumes. A step is half a
+/// An hour of two replicas: a rollout begins after 20 minutes, and a user deletes bound PVs. A step is half a
 /// minute; `LABELS` are those of the installation.
 const HOUR: &[&str] = &[
     "bindery_admission_requests_total{LABELS,path=\"guard\",decision=\"allowed\"} 0+60x39 2400+150x29 6900+80x49",

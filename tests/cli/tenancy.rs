@@ -96,7 +96,7 @@ fn a_volume_of_a_tenant_goes_to_its_namespaces() {
     assert!(plan.stdout.starts_with("evil/data  binds       pv-qa\n"), "{plan:?}");
 }
 
-/// Without the namespaces it is not known whose the claim is: neither bound nor starving.
+/// Without the namespaces it is not known whose the claim is: neither bound nor unmatched.
 #[test]
 fn without_the_namespaces_it_is_not_known_whose_a_claim_is() {
     for command in [&["plan"][..], &["explain", "pvc/data", "-n", "evil"]] {

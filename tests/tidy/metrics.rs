@@ -28,9 +28,9 @@ fn made_by(code: &File) -> BTreeSet<&str> {
 pub(crate) fn metrics(page: &File, codes: &[File]) -> Vec<Finding> {
     let reported: BTreeSet<&str> =
         quoted(&page.text, '`').filter(is_metric).filter(|word| *word != "bindery_").collect();
-    let untold = codes.iter().flat_map(|code| {
-        let untold: Vec<&str> = made_by(code).difference(&reported).copied().collect();
-        untold.into_iter().map(|name| {
+    let unreported = codes.iter().flat_map(|code| {
+        let unreported: Vec<&str> = made_by(code).difference(&reported).copied().collect();
+        unreported.into_iter().map(|name| {
             finding(code, name, format!("{name} is not in a table of {}; add it", page.path))
         })
     });
@@ -38,7 +38,7 @@ pub(crate) fn metrics(page: &File, codes: &[File]) -> Vec<Finding> {
     let unmade = reported
         .difference(&all)
         .map(|name| finding(page, name, format!("{name} is not a metric; no code has the name")));
-    untold.chain(unmade).collect()
+    unreported.chain(unmade).collect()
 }
 
 #[cfg(test)]

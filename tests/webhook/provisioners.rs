@@ -82,7 +82,7 @@ fn put_lease(scene: &Scene, namespace: &str, name: &str) {
 }
 
 #[tokio::test]
-async fn an_exported_volume_is_nobodys_provisioning() {
+async fn an_exported_volume_is_no_ones_provisioning() {
     let scene = Scene::empty();
     let stage = Stage::before(&scene).await;
     for shape in SHAPES {

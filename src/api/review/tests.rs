@@ -83,7 +83,7 @@ fn a_dry_run_is_noted_and_the_texts_of_the_objects_are_borrowed() {
 }
 
 #[test]
-fn nesting_is_an_error_where_the_api_server_refuses_it() {
+fn nesting_is_an_error_where_the_api_server_rejects_it() {
     let nested = |depth: usize| {
         let inner = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         // Brackets in texts are none, also behind an escaped quote.

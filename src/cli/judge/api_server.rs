@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_wrong_before_is_not_told_again() {
+    fn what_was_wrong_before_is_not_reported_again() {
         let stored = json!({"metadata": {"name": "data"}, "spec": {"accessModes": [],
             "resources": {"requests": {"storage": "1Gi"}}}});
         let mut changed = stored.clone();

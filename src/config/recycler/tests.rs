@@ -52,7 +52,7 @@ fn a_pod_and_a_pod_template_object_mean_the_same() {
 }
 
 #[test]
-fn all_problems_are_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let message = bad(
         "  namespace: Own\n  image: a\n  podTemplate:\n    apiVersion: v2\n    kind: Job\n\
          \x20   metadata: {name: x, namespace: default, labels: {a: 1}, uid: y}\n    spec:\n\
@@ -84,7 +84,7 @@ fn all_problems_are_told_at_once() {
 }
 
 #[test]
-fn a_template_that_empties_nothing_is_refused() {
+fn a_template_that_empties_nothing_is_rejected() {
     let nothing = "has no container, so that nothing would be removed";
     let unmounted = "mounts \"v\", the first of spec.volumes, as a whole and writable";
     let with = |mount: &str| {

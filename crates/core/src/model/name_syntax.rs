@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_from_other_text() {
+    fn names_are_distinguished_from_other_text() {
         let long = |count: usize| "a".repeat(count);
         for (name, simple, label, subdomain, qualified) in [
             ("data", true, true, true, true),

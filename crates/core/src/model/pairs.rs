@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_there_twice_is_told() {
+    fn a_key_that_is_there_twice_is_reported() {
         assert_eq!(gathered(&[("b", "1"), ("a", "1"), ("b", "1")]), Err("b".into()));
     }
 

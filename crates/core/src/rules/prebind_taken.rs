@@ -1,7 +1,7 @@
 //! Prebinding to a volume or a claim that is taken.
 
 use super::judging::actor::Actor;
-use super::judging::prebind::{REQUEST_TYPES, is_kept_for, not_available};
+use super::judging::prebind::{REQUEST_TYPES, is_reserved_for, not_available};
 use super::prelude::*;
 use crate::binding::{Pairing, pairing};
 use crate::model::annotations::BOUND_BY_CONTROLLER;
@@ -126,7 +126,7 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
     let claim = lookup.present();
     let was_kept = match (old, claim) {
         (None, _) => false,
-        (Some(old), Some(claim)) => is_kept_for(old, claim),
+        (Some(old), Some(claim)) => is_reserved_for(old, claim),
         (Some(old), None) => old.reservation.key() == Some(key),
     };
     if was_kept {

@@ -46,7 +46,7 @@ impl HttpBody for Frames {
 }
 
 #[tokio::test]
-async fn a_body_up_to_the_limit_is_read_and_one_byte_more_is_refused() {
+async fn a_body_up_to_the_limit_is_read_and_one_byte_more_is_rejected() {
     let limits = Limits { body: 1_000, ..Limits::reviews() };
     let shedder = LoadShedder::new(limits);
     for declared in [Some(1_000), None] {
@@ -61,7 +61,7 @@ async fn a_body_up_to_the_limit_is_read_and_one_byte_more_is_refused() {
 }
 
 #[tokio::test]
-async fn a_body_declared_too_long_is_refused_before_any_of_it_is_read() {
+async fn a_body_declared_too_long_is_rejected_before_any_of_it_is_read() {
     let shedder = LoadShedder::new(Limits { body: 1_000, ..Limits::reviews() });
     let mut frames = Frames { left: 2, size: 1_000, declared: Some(2_000) };
     let rejected = read_body(request(&mut frames), &shedder).await;
@@ -154,7 +154,7 @@ async fn a_body_that_stalls_is_late_and_gives_its_bytes_back() {
 }
 
 #[tokio::test]
-async fn a_full_budget_refuses_after_the_body_is_read_away() {
+async fn a_full_budget_rejects_after_the_body_is_read_away() {
     let limits = Limits { body_budget: 5_000, large_body_budget: 5_000, ..Limits::reviews() };
     let shedder = LoadShedder::new(limits);
     let held = read_body(request(Frames { left: 3, size: 1_000, declared: Some(3_000) }), &shedder)

@@ -244,7 +244,7 @@ async fn a_connection_that_brought_no_review_rests_for_five_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_never_ends_is_told_from_a_handler_that_does_not() {
+async fn a_body_that_never_ends_is_distinguished_from_a_handler_that_does_not() {
     let mut client = Client::connect(&port());
     client.send(b"POST /hold HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n").await;
     let (_, end, seconds) = client.until_closed().await;
@@ -298,7 +298,7 @@ async fn pipelined_requests_are_answered_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_longer_than_the_buffer_is_refused() {
+async fn a_head_longer_than_the_buffer_is_rejected() {
     let mut client = Client::connect(&port());
     client.send(format!("GET /now HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(17_000)).as_bytes()).await;
     let (reply, end, _) = client.until_closed().await;
@@ -320,7 +320,7 @@ async fn a_panic_answers_its_own_request_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_of_an_unread_body_reaches_a_peer_that_is_still_sending() {
+async fn a_rejection_of_an_unread_body_reaches_a_peer_that_is_still_sending() {
     let mut client = Client::connect(&port());
     let head = "POST /review HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 20971521\r\n\r\n";
     client.send(head.as_bytes()).await;

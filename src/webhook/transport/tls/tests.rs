@@ -93,7 +93,7 @@ fn every_bad_pair_says_which_file_and_what() {
 }
 
 #[test]
-fn a_file_cut_off_anywhere_but_between_two_certificates_is_refused() {
+fn a_file_cut_off_anywhere_but_between_two_certificates_is_rejected() {
     let (certificate, key) = self_signed();
     let chain = certificate.clone() + &certificate;
     let whole = [certificate.trim_end().len(), chain.trim_end().len()];

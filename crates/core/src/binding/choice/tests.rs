@@ -226,7 +226,7 @@ fn a_kept_volume_out_of_reach_of_the_node_rules_out_the_others() {
 }
 
 #[test]
-fn a_delayed_claim_is_given_only_what_is_kept_for_it() {
+fn a_delayed_claim_is_given_only_what_is_reserved_for_it() {
     let delayed = FitCheck::Controller(BindingMode::WaitForFirstConsumer);
     let free = sized("pv-free", &["ReadWriteOnce"], "10Gi");
     assert_eq!(choose(&view(std::slice::from_ref(&free)), &claim(), delayed), Choice::NoMatch);

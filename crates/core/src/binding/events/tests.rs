@@ -121,7 +121,7 @@ fn pending_claims_report_the_reason() {
 }
 
 #[test]
-fn claims_that_lost_or_cannot_have_their_volume_are_told_why() {
+fn events_say_why_claims_lost_or_cannot_have_their_volume() {
     let view = view(BindingMode::Immediate);
     let rows = [
         event_line(&view, &claim(), &ClaimOutcome::Unfit(pv(), one(Mismatch::Terminating))),
@@ -144,7 +144,7 @@ fn claims_that_lost_or_cannot_have_their_volume_are_told_why() {
 }
 
 #[test]
-fn nothing_is_told_of_a_claim_that_goes_its_way() {
+fn a_claim_that_makes_progress_gets_no_event() {
     for outcome in [
         ClaimOutcome::Unseen,
         ClaimOutcome::Unknown,
@@ -181,7 +181,7 @@ fn what_is_known_of_the_pods_and_the_volume_is_added() {
 
 /// Kubernetes: `volume/plugins.go`, `FindProvisionablePluginByName`.
 #[test]
-fn a_plug_in_that_nobody_has_is_told() {
+fn a_plug_in_that_no_one_has_is_reported() {
     let mut view = view(BindingMode::Immediate);
     let mut class = Class::clone(view.class(&ClassName::new("fast")).unwrap());
     class.provisioner = Provisioner::Named("kubernetes.io/rbd".into());
@@ -192,7 +192,7 @@ fn a_plug_in_that_nobody_has_is_told() {
 }
 
 #[test]
-fn volumes_are_told_of_where_somebody_must_act() {
+fn volumes_get_an_event_where_a_person_must_act() {
     let rows = |outcome: VolumeOutcome| -> Vec<String> {
         volume_events(&volume(), &outcome).iter().map(line).collect()
     };
@@ -232,7 +232,7 @@ fn volumes_are_told_of_where_somebody_must_act() {
 }
 
 #[test]
-fn a_volume_is_told_how_its_recycling_ended() {
+fn a_volume_gets_an_event_about_how_its_recycling_ended() {
     let ends = [
         Recycling::Done,
         Recycling::Failed("recycler pod was deleted".into()),

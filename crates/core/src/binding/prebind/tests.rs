@@ -179,7 +179,7 @@ fn claims_that_another_binds_are_left_alone() {
 }
 
 #[test]
-fn what_the_node_cannot_have_is_told() {
+fn what_the_node_cannot_have_is_reported() {
     World { node: None, ..world() }.check(PrebindOutcome::NoNode("n1".into()));
     let far = vec![of_node("pv-a", "a")];
     World { volumes: far, ..world() }.check(PrebindOutcome::NoMatchingVolume("n1".into()));

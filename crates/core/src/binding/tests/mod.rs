@@ -156,7 +156,7 @@ fn choosy() -> Claim {
 }
 
 #[test]
-fn every_mismatch_is_told_at_once_and_in_order() {
+fn every_mismatch_is_reported_at_once_and_in_order() {
     assert_eq!(
         labels(&misfit(), &choosy(), BINDER),
         [

@@ -156,7 +156,7 @@ proptest! {
 }
 
 #[test]
-fn an_object_that_nobody_saw_is_left_alone() {
+fn an_object_that_no_one_saw_is_left_alone() {
     let (view, live) = (View::default(), LiveReads::default());
     let evidence = Evidence::new(&view, &live);
     let volume = decide_volume(&evidence, &volume_name(0));

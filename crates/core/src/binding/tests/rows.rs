@@ -110,7 +110,7 @@ fn a_volume_that_goes_is_not_named() {
 /// Between the second step and the third a user deletes the volume: volume protection lets it go once it is
 /// not Bound, and the claim takes another.
 #[test]
-fn a_volume_that_goes_is_not_kept_for_a_claim_that_cannot_have_it() {
+fn a_volume_that_goes_is_not_reserved_for_a_claim_that_cannot_have_it() {
     let ours = annotated(&[(BOUND_BY_CONTROLLER, "yes")]);
     let going = Volume { deletion: Deletion::Terminating, annotations: ours, ..bound_volume() };
     let mut whole = view(&going, &claim(), None);
@@ -133,7 +133,7 @@ fn a_volume_that_goes_is_not_kept_for_a_claim_that_cannot_have_it() {
 /// **Differs from Kubernetes**: there, the steps that are written to a claim rest on whatever list of volumes
 /// the binder has.
 #[test]
-fn a_claim_is_told_of_its_volume_on_recent_news_only() {
+fn a_claim_gets_an_event_about_its_volume_only_on_recent_observations() {
     let recent = |recent| LiveReads { recent, ..LiveReads::default() };
     let name = volume().name;
     let reported =

@@ -60,7 +60,7 @@ fn foreign() -> NonEmpty<Mismatch> {
 }
 
 #[test]
-fn a_volume_for_others_fits_nobody_who_asks_in_whatever_way() {
+fn a_volume_for_others_fits_no_one_who_asks_in_whatever_way() {
     let node = Node { name: "n1".into(), labels: Labels::default() };
     for asker in [BINDER, FitCheck::Scheduler(&node), FitCheck::Prebind] {
         let kept = Reservation::Named(claim().key);
@@ -140,7 +140,7 @@ fn the_next_best_volume_is_chosen_instead() {
 
 /// A volume that becomes free looks among the claims that wait for one.
 #[test]
-fn a_volume_for_others_serves_nobody_who_waits() {
+fn a_volume_for_others_serves_no_one_who_waits() {
     for (namespaces, expected) in
         [("qa", VolumeOutcome::Offered), ("db", VolumeOutcome::Serves(claim().key))]
     {
@@ -164,7 +164,7 @@ fn a_claim_that_names_a_volume_for_others_does_not_get_it() {
 
 /// A mark is about who may come. Who has the volume keeps it, and does not get it back once it was let go.
 #[test]
-fn a_mark_takes_a_volume_from_nobody() {
+fn a_mark_takes_a_volume_from_no_one() {
     let mut bound = Claim { phase: ClaimPhase::Bound, ..named() };
     bound.annotations.insert(BIND_COMPLETED, "yes");
     let uid = bound.uid.clone().unwrap();

@@ -212,7 +212,7 @@ fn who_cannot_delete_storage_says_whether_its_kind_is_known() {
 /// **Differs from Kubernetes**: there, pods do not count once another claim of the name was seen, and the
 /// claim's absence need not be read.
 #[test]
-fn files_are_removed_only_when_nobody_can_have_them_mounted() {
+fn files_are_removed_only_when_no_one_can_have_them_mounted() {
     let volume = Volume { policy: ReclaimPolicy::Recycle, ..held(VolumePhase::Released) };
     let pod = |node: Option<&str>| Pod {
         key: PodKey::new("db", "web"),

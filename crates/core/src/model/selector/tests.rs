@@ -74,7 +74,7 @@ fn displays_as_kubectl_takes_it() {
 }
 
 #[test]
-fn refuses_what_kubernetes_refuses() {
+fn rejects_what_kubernetes_rejects() {
     let rejected = |operator: &str, values: &[&str]| {
         Term::new("tier", operator, values.iter().copied()).unwrap_err()
     };

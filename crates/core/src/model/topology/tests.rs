@@ -78,7 +78,7 @@ fn a_node_without_a_name_is_not_asked_for_it() {
 }
 
 #[test]
-fn refuses_the_parts_that_kubernetes_passes_over() {
+fn rejects_the_parts_that_kubernetes_passes_over() {
     let not_one = |key: &str, operator: &str| NodeTermError::NotOneInteger {
         key: key.into(),
         operator: operator.into(),
@@ -134,7 +134,7 @@ fn displays_as_kubectl_takes_labels() {
 }
 
 #[test]
-fn widening_is_told_from_every_other_change() {
+fn widening_is_distinguished_from_every_other_change() {
     let zone = |values: &[&str]| label("zone", "In", values);
     let rack = || label("rack", "Exists", &[]);
     let named = |names: &[NodeName]| required(&[NodeTerm::new(vec![], names.to_vec())]);

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tenants_label_comes_first_and_the_name_is_nobodys_to_change() {
+    fn the_tenants_label_comes_first_and_the_name_is_no_ones_to_change() {
         let selecting = ["team", "stage", TENANT, METADATA_NAME, "team"];
         assert_eq!(guarded_labels(selecting.into_iter()), [TENANT, "stage", "team"]);
     }

@@ -229,7 +229,7 @@ fn from_volume<'a>(
         Lookup::Unknown => return Err(Violation::open("spec.claimRef", Read::Claim(key.clone()))),
     };
     // Reserved for this very claim: a reservation of its name with a former uid was for another.
-    let kept_before = old.filter(|old| is_kept_for(old, claim));
+    let kept_before = old.filter(|old| is_reserved_for(old, claim));
     let is_bound =
         |old: &Volume| old.reservation.uid().is_some_and(|uid| Some(uid) == claim.uid.as_ref());
     if kept_before.is_some_and(is_bound) {
@@ -255,7 +255,7 @@ fn is_as_fit(old: &Volume, new: &Volume) -> bool {
 }
 
 /// Whether the volume's reservation is for this claim, by name alone or by its uid.
-pub fn is_kept_for(volume: &Volume, claim: &Claim) -> bool {
+pub fn is_reserved_for(volume: &Volume, claim: &Claim) -> bool {
     match pairing(volume, claim) {
         Pairing::Reserved
         | Pairing::Held

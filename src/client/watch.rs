@@ -8,6 +8,7 @@
 //! five minutes. It also starts from any old state.
 
 use std::future::ready;
+use std::mem::{replace, take};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -219,7 +220,7 @@ impl<H: EventHandler> Watcher<H> {
             self.handler.on_list_started(self.watched);
         }
         let mut body = response.into_body();
-        let mut buffer = Vec::new();
+        let mut unfinished = Vec::new();
         loop {
             self.handler.room().await;
             let frame = timeout(SILENCE_MAX, body.frame()).await;
@@ -227,12 +228,11 @@ impl<H: EventHandler> Watcher<H> {
             let frame = frame.map_err(|error| Interruption::Broken(cause(&error)))?;
             let Ok(data) = frame.into_data() else { continue };
             self.handler.on_activity(self.watched, self.start.elapsed().as_secs());
-            buffer.extend_from_slice(&data);
-            if self.read_lines(&mut buffer, &mut is_listing)?.is_break() {
+            if self.read_lines(&data, &mut unfinished, &mut is_listing)?.is_break() {
                 self.version = None;
                 return Ok(());
             }
-            if buffer.len() > LINE_BYTES_MAX {
+            if unfinished.len() > LINE_BYTES_MAX {
                 return Err(Interruption::Broken("an event has no end".to_owned()));
             }
         }
@@ -240,7 +240,7 @@ impl<H: EventHandler> Watcher<H> {
 
     fn log_interruption(&mut self, interruption: &Interruption) {
         let (resource, reason) = (self.watched.label(), interruption.to_string());
-        if std::mem::replace(&mut self.is_interrupted, true) {
+        if replace(&mut self.is_interrupted, true) {
             tracing::debug!(resource, reason, "a watch is still interrupted");
         } else {
             tracing::warn!(
@@ -252,7 +252,7 @@ impl<H: EventHandler> Watcher<H> {
     }
 
     fn log_recovery(&mut self) {
-        if std::mem::take(&mut self.is_interrupted) {
+        if take(&mut self.is_interrupted) {
             tracing::info!(resource = self.watched.label(), "a watch is back");
         }
     }
@@ -287,18 +287,22 @@ impl<H: EventHandler> Watcher<H> {
     /// Reads the whole lines of the stream. A break: the history is gone, and a new list is needed.
     fn read_lines(
         &mut self,
-        buffer: &mut Vec<u8>,
+        data: &[u8],
+        unfinished: &mut Vec<u8>,
         is_listing: &mut bool,
     ) -> Result<ControlFlow<()>, Interruption> {
-        let mut taken = 0;
-        while let Some(end) = buffer.iter().skip(taken).position(|byte| *byte == b'\n') {
-            let line = buffer.get(taken..taken + end).unwrap_or_default();
-            if self.read_line(line, is_listing)?.is_break() {
+        // Only what is new is searched: a line of megabytes arrives in hundreds of pieces.
+        let mut pieces = data.split(|byte| *byte == b'\n').peekable();
+        while let Some(piece) = pieces.next() {
+            unfinished.extend_from_slice(piece);
+            if pieces.peek().is_none() {
+                break;
+            }
+            if self.read_line(unfinished, is_listing)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            taken += end + 1;
+            unfinished.clear();
         }
-        buffer.drain(..taken);
         Ok(ControlFlow::Continue(()))
     }
 
@@ -322,7 +326,7 @@ impl<H: EventHandler> Watcher<H> {
                     .annotations
                     .as_ref()
                     .is_some_and(|annotations| annotations.initial_events_end.is_some());
-                if ended && std::mem::take(is_listing) {
+                if ended && take(is_listing) {
                     self.handler.on_listed(self.watched, head.version());
                 }
             }

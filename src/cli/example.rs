@@ -264,7 +264,7 @@ mod tests {
         }
         let live = LiveReads::default();
         let evidence = Evidence::new(known.view(), &live);
-        let found = RULES.iter().flat_map(|rule| match rule.scan {
+        let found = RULES.iter().flat_map(|rule| match rule.options.scan {
             ScanCheck::OfVolume(check) => {
                 let volumes = known.view().volumes();
                 volumes.filter_map(|volume| check(volume, &evidence)).collect::<Vec<_>>()

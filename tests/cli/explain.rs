@@ -118,6 +118,17 @@ fn a_screen_is_enough_for_any_number_of_volumes() {
     assert_eq!(explained(&state, "pvc/data")["candidates"].as_array().expect("a list").len(), 506);
 }
 
+/// A table in Markdown that is cut says how many rows are missing.
+#[test]
+fn markdown_says_how_many_nodes_it_leaves_out() {
+    let mut state = STATE.to_owned();
+    for number in 0..150 {
+        let _ = writeln!(state, "- {{kind: Node, metadata: {{name: more-{number:03}}}}}");
+    }
+    let markdown = explain(&state, &["pvc/waits", "-o", "markdown"]).stdout;
+    assert!(markdown.contains("\n\nand 52 more\n"), "{markdown}");
+}
+
 #[test]
 fn waiting_for_a_pod_is_no_fault_and_names_the_nodes() {
     let run = explain(STATE, &["pvc/waits"]);
@@ -298,7 +309,7 @@ fn without_a_command_it_says_what_to_add() {
     assert_eq!(run.code, 1);
     assert!(
         run.stdout.ends_with(
-            "note: no command fixes it; add a volume of StorageClass \"fast\" with 5Gi and access modes RWX, \
+            "note: no command fixes it; add a PV of StorageClass \"fast\" with 5Gi and access modes RWX, \
              volume mode Filesystem\n"
         ),
         "{}",
@@ -306,7 +317,7 @@ fn without_a_command_it_says_what_to_add() {
     );
 }
 
-/// To add a volume is no help to a claim that names another.
+/// To add a PV is no help to a claim that names another.
 #[test]
 fn a_claim_that_names_the_wrong_volume_is_to_be_re_created() {
     let state = "kind: PersistentVolumeClaim\nmetadata: {namespace: db, name: data, uid: u-data}\nspec: {accessModes: \
@@ -319,7 +330,7 @@ fn a_claim_that_names_the_wrong_volume_is_to_be_re_created() {
         run.stdout,
         "PVC \"db/data\" is in conflict: PV \"v\", which it names, is reserved for PVC \"db/other\"\n  \
          reserved for another PVC (1)\n    v: reserved for PVC \"db/other\"\n\
-         note: no command fixes it; delete the PVC and re-create it without spec.volumeName, and add a volume of no StorageClass \
+         note: no command fixes it; delete the PVC and re-create it without spec.volumeName, and add a PV of no StorageClass \
          with 5Gi and access modes RWX, volume mode Filesystem\n"
     );
 }

@@ -172,9 +172,5 @@ fn a_claim_gets_its_own_former_volume_and_is_not_re_created() {
     let without = without.replace("/own}", "/own}, persistentVolumeReclaimPolicy: Delete");
     let run = explain(&without, "pvc/data");
     assert!(run.stdout.contains("asking for 5Gi instead of 8Gi"), "{}", run.stdout);
-    assert!(
-        run.stdout.contains("note: to keep the request as it is, add a volume"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("note: to keep the request as it is, add a PV"), "{}", run.stdout);
 }

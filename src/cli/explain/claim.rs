@@ -292,14 +292,14 @@ fn advice(claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>) -> Option<St
         return None;
     }
     if matches!(outcome, ClaimOutcome::Lost(_)) {
-        let text = "no command brings its volume back; restore the volume under its name and with its \
-             claimRef, or restore the data into a new claim";
+        let text = "no command brings its PV back; restore the PV under its name and with its \
+             claimRef, or restore the data into a new PVC";
         return Some(text.to_owned());
     }
     let volume = if let ClaimOutcome::NoVolume(name) = outcome {
         format!("PV \"{name}\"")
     } else {
-        "a volume".to_owned()
+        "a PV".to_owned()
     };
     // A claim that names an existing volume cannot bind to another.
     let names_another = matches!(outcome, ClaimOutcome::Taken(_) | ClaimOutcome::Unfit(..));

@@ -165,10 +165,10 @@ fn markdown(explanation: &Explanation) -> String {
     let row = |one: &CandidateMismatches| [format!("`{}`", one.name), cell(&reasons(one))];
     let rows: Vec<_> = candidates.iter().map(row).collect();
     out.push_str(&table::markdown("| candidate | why not |\n|---|---|", &rows, ROWS_MAX));
-    let rows: Vec<_> = nodes.iter().take(ROWS_MAX).map(node_row).collect();
-    out.push_str(&table::markdown("| node | volumes that fit |\n|---|---|", &rows, ROWS_MAX));
+    let rows: Vec<_> = nodes.iter().map(node_row).collect();
+    out.push_str(&table::markdown("| node | PVs that fit |\n|---|---|", &rows, ROWS_MAX));
     let row = |one: &ExcludedNode| [format!("`{}`", one.node), cell(&one.reasons.join("; "))];
-    let rows: Vec<_> = excluded.iter().take(ROWS_MAX).map(row).collect();
+    let rows: Vec<_> = excluded.iter().map(row).collect();
     out.push_str(&table::markdown("| node | why not |\n|---|---|", &rows, ROWS_MAX));
     if let Some(AwaitedProvisioner { name, last_event }) = &explanation.provisioner {
         let _ = match last_event {

@@ -41,7 +41,7 @@ impl ExplainTarget {
             "pod" | "po" | "pods" => Ok(Self::Pod(PodKey::new(namespace, name))),
             "pv" | "volume" | "persistentvolume" | "persistentvolumes" => match given {
                 None => Ok(Self::Volume(VolumeName::new(name))),
-                Some(_) => Err(invalid("gives a volume a namespace, and volumes have none")),
+                Some(_) => Err(invalid("gives a PV a namespace, and PVs have none")),
             },
             _ => Err(invalid("is of a kind that is not explained")),
         }

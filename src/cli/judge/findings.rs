@@ -138,7 +138,7 @@ fn of_ruling(
         Effect::Denied if ruling.rule.is_of_permission() => FindingResult::Unverified,
         // If only the input is known, one finding on the claim covers it.
         Effect::Denied
-            if is_unread && ruling.rule.reported_as.is_some() && known.is_input_alone() =>
+            if is_unread && ruling.rule.options.reported_as.is_some() && known.is_input_alone() =>
         {
             return None;
         }

@@ -92,11 +92,11 @@ fn texts(rule: &Rule, verdict: &Verdict) -> Vec<String> {
 /// What the rule applies to, and what exempts from it.
 fn scope(rule: &Rule) -> String {
     let id = rule.id;
-    let terminating = match rule.terminating {
+    let terminating = match rule.options.terminating {
         Terminating::Passes => "It does not apply to an object that is already being deleted.",
         Terminating::Judged => "It also applies to an object that is already being deleted.",
     };
-    let exemption = match rule.exemption {
+    let exemption = match rule.options.exemption {
         Exemptable::Yes if rule.request_types.iter().copied().all(is_of_namespaces) => {
             "Only `exemptions` in the configuration exempt from it.".to_owned()
         }
@@ -105,7 +105,7 @@ fn scope(rule: &Rule) -> String {
         ),
         Exemptable::No => "It has no exemption.".to_owned(),
     };
-    let scan = match rule.scan {
+    let scan = match rule.options.scan {
         ScanCheck::Unseen => "`bindery scan` cannot find it: only the change is a hazard.",
         ScanCheck::AsCreated | ScanCheck::OfVolume(_) | ScanCheck::OfClaim(_) => {
             "`bindery scan` finds it in existing objects."
@@ -114,7 +114,8 @@ fn scope(rule: &Rule) -> String {
             "`bindery scan` finds it in existing objects that are not bound."
         }
     };
-    let reported = rule.reported_as.map(|id| format!("Its messages carry the id `{id}`.\n"));
+    let reported =
+        rule.options.reported_as.map(|id| format!("Its messages carry the id `{id}`.\n"));
     format!("{terminating}\n{exemption}\n{scan}\n{}", reported.unwrap_or_default())
 }
 

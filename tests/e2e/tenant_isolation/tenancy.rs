@@ -120,6 +120,9 @@ const OUTSIDER: &str = "outsider";
 /// The class that leaves the choice to the scheduler.
 const DELAYED: &str = "delayed";
 
+/// A volume of a class that no claim requests.
+const UNRELATED: &str = "pv-unrelated";
+
 fn claims_count() -> usize {
     if extent().is_full { 1_000 } else { 60 }
 }
@@ -142,6 +145,7 @@ fn no_binder_gives_a_volume_to_another_tenant() {
     send(&plane, "/apis/storage.k8s.io/v1/storageclasses", &class).expect_ok();
     node(&plane);
     volume(&plane, "probe-blue", &json!({"annotations": {ALLOWED_NAMESPACES: "blue"}}));
+    volume_of(&plane, UNRELATED, "unrelated", &json!({}));
     await_tenancy(&plane);
 
     named_before_it_was_made(&plane);
@@ -171,7 +175,9 @@ fn no_binder_gives_a_volume_to_another_tenant() {
         }
     }
     let patience = Duration::from_secs(if extent().is_full { 600 } else { 90 });
+    let mut changes = 0;
     eventually("every claim that a volume admits is bound", patience, || {
+        change_unrelated_volume(&plane, &mut changes);
         // One list: a question for each claim would leave the API server no time for the binder.
         let bound = bound(&plane);
         let is_open =
@@ -192,6 +198,17 @@ fn no_binder_gives_a_volume_to_another_tenant() {
     }
     let denied = "bindery_rule_results_total{result=\"denied\",rule=\"foreign-namespace-binding\"}";
     assert!(installed.metric(denied) > 1.0, "no claim ever tried");
+}
+
+/// Kubernetes: the scheduler assumes the volume of a pod before it writes; another pod of which that is the only volume
+/// is put aside meanwhile. A rejected write takes the assumption back without a word to that pod, which waits for the
+/// next event of a volume, or for five minutes (kube-scheduler's unschedulable queue). Clusters have such events all the
+/// time; this one has none once the last claim is made.
+fn change_unrelated_volume(plane: &Plane, changes: &mut usize) {
+    *changes += 1;
+    let change = json!({"metadata": {"annotations": {"example.com/changes": changes.to_string()}}});
+    let path = format!("/api/v1/persistentvolumes/{UNRELATED}");
+    plane.request(ADMIN, Method::PATCH, &path, Body::merge_patch(&change)).expect_ok();
 }
 
 /// A claim names what does not exist yet; then it is made for another tenant.

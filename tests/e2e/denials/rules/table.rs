@@ -221,7 +221,7 @@ impl Table {
                     route.title()
                 ));
             }
-            if route == Route::LastFinalizer && rule.terminating == Terminating::Passes {
+            if route == Route::LastFinalizer && rule.options.terminating == Terminating::Passes {
                 return "an object that is being deleted passes";
             }
             if let Some(reason) = self.reasons.get(&cell) {

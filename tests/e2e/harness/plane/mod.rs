@@ -78,14 +78,11 @@ pub(crate) struct Plane {
     running: Arc<Running>,
 }
 
-/// The processes of a plane, in the order in which they started; they stop in the reverse order, as
-/// kube-apiserver hangs for a minute once etcd is gone.
+/// The processes of a plane, in the order in which they started; they are killed in the reverse order, so that
+/// none logs that another is gone. Asked to end, kube-apiserver would wait for its watches, up to a minute, and
+/// nothing of it is worth keeping.
 #[derive(Debug, Default)]
 struct Running(Mutex<Vec<Process>>);
-
-/// How long each process may take to end. Kubernetes: kube-apiserver waits for its watches, which takes
-/// up to a minute, and nothing of it is worth keeping.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Every plane that was started, for the interrupt.
 static STARTED: Mutex<Vec<(Arc<Running>, Arc<Folder>)>> = Mutex::new(Vec::new());
@@ -235,7 +232,7 @@ impl Plane {
 
     /// Stops controllers, API server and etcd, in this order. Again: nothing.
     fn stop(&self) {
-        self.running.stop(PATIENCE);
+        self.running.stop();
     }
 
     /// Stops it and removes its files; what is dropped is stopped anyway.
@@ -258,10 +255,10 @@ impl Running {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(process);
     }
 
-    fn stop(&self, patience: Duration) {
+    fn stop(&self) {
         // One at a time, so that the lock is not held while a process takes its time.
         while let Some(process) = self.pop() {
-            process.stop(patience);
+            process.stop(Duration::ZERO);
         }
     }
 
@@ -313,7 +310,7 @@ pub(crate) fn die_on_interrupt() {
             return;
         }
         for (running, folder) in STARTED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            running.stop(Duration::ZERO);
+            running.stop();
             folder.remove();
         }
         #[expect(

@@ -49,7 +49,7 @@ pub(crate) fn start(peers: Peers) -> Result<Plane, String> {
         .push((Arc::clone(&running), Arc::clone(&folder)));
     let started = start_processes(peers, &binaries, &folder, &running);
     if started.is_err() {
-        running.stop(Duration::ZERO);
+        running.stop();
     }
     let Served { api, port, prefix } = started?;
     Ok(Plane { api, port, prefix, peers, binaries, folder, running })

@@ -55,7 +55,7 @@ impl ConfigurationParser {
     fn exemptable(&mut self, node: &TreeNode) {
         let Some(id) = node.text() else { return };
         self.rule(node.at, id);
-        if rules::find(id).is_some_and(|rule| rule.exemption == Exemptable::No) {
+        if rules::find(id).is_some_and(|rule| rule.options.exemption == Exemptable::No) {
             self.add(node.at, format!("rule {id} knows no exemption; leave it out"));
         }
     }

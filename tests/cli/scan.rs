@@ -378,7 +378,7 @@ fn found_by(rule: &Rule, folder: &Folder, dump: &str) -> Vec<String> {
 fn a_rule_finds_what_it_would_have_denied() {
     let mut found = 0;
     for rule in RULES {
-        if !matches!(rule.scan, ScanCheck::AsCreated | ScanCheck::WhileUnbound) {
+        if !matches!(rule.options.scan, ScanCheck::AsCreated | ScanCheck::WhileUnbound) {
             continue;
         }
         // A user who scans may read volumes: users who may not get another text of another rule.
@@ -430,7 +430,7 @@ fn every_other_trace_is_found_by_its_rule_alone() {
     items.push(foreign.clone());
     folder.write("dump.json", dump.to_string());
     for rule in RULES {
-        if matches!(rule.scan, ScanCheck::OfVolume(_) | ScanCheck::OfClaim(_)) {
+        if matches!(rule.options.scan, ScanCheck::OfVolume(_) | ScanCheck::OfClaim(_)) {
             let reported = found_by(rule, &folder, "dump.json");
             assert!(
                 reported.iter().any(|line| line.contains(&format!(" {} ", rule.id))),

@@ -294,7 +294,7 @@ fn an_exemption_that_the_view_does_not_show_yet_is_read_for_a_claim() {
 #[test]
 fn protection_knows_no_exemption() {
     let rule = find("protection-finalizer").unwrap();
-    assert_eq!(rule.exemption, bindery::rules::Exemptable::No);
+    assert_eq!(rule.options.exemption, bindery::rules::Exemptable::No);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use bindery::binding::Evidence;
 use bindery::rules::{
-    Change, Exemptable, Mode, Operation, Page, RequestType, Resource, Rule, ScanCheck, Terminating,
-    Violation,
+    Change, Exemptable, Mode, Operation, Page, RequestType, Resource, Rule, RuleOptions,
+    Terminating, Violation,
 };
 
 use crate::stage::{Scene, Stage};
@@ -13,10 +13,11 @@ static PLANTED: Rule = Rule {
     id: "planted",
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Delete)],
-    terminating: Terminating::Judged,
-    exemption: Exemptable::No,
-    reported_as: None,
-    scan: ScanCheck::Unseen,
+    options: RuleOptions {
+        terminating: Terminating::Judged,
+        exemption: Exemptable::No,
+        ..RuleOptions::DEFAULT
+    },
     page: Page { hazard: "", consequence: "", instead: "" },
     denied: &[],
     allowed: &[],

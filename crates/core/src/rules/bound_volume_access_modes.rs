@@ -7,8 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "bound-volume-access-modes",
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Judged,
-    scan: ScanCheck::OfVolume(changed),
+    options: RuleOptions { terminating: Terminating::Judged, scan: ScanCheck::OfVolume(changed), ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "spec.accessModes of a bound PV is changed.",
         consequence: "The binder copies the new modes to the PVC. A disk for one node can then be attached to \
@@ -24,7 +23,6 @@ pub(super) static RULE: Rule = Rule {
         .given(FREE)
         .merges("pv/pv-a", r#"{"spec":{"accessModes":["ReadWriteMany"]}}"#)],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::guard(Resource::Volumes, Operation::Update),
         RequestType::guard(Resource::Volumes, Operation::UpdateStatus),
     ],
-    terminating: Terminating::Judged,
+    options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "An annotation under pv.kubernetes.io/ of a bound PV is added, changed or removed by hand.",
         consequence: "These annotations decide who deletes the storage, whether a released PV becomes Available, and \
@@ -34,7 +34,6 @@ pub(super) static RULE: Rule = Rule {
         .given(PAIR)
         .merges("pv/pv-a", r#"{"metadata":{"annotations":{"example.com/team":"storage"}}}"#)],
     check,
-    ..Rule::BASE
 };
 
 const OTHER_PROVISIONER: &str =

@@ -7,7 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "bound-volume-attributes-class",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Judged,
+    options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "spec.volumeAttributesClassName of a bound PV is changed by hand.",
         consequence: "The driver does not change the disk. The PV then states attributes that its disk does not \
@@ -43,7 +43,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", r#"{"spec":{"volumeAttributesClassName":"gold"}}"#),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -7,8 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "bound-volume-capacity",
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Judged,
-    scan: ScanCheck::OfVolume(shrunk),
+    options: RuleOptions { terminating: Terminating::Judged, scan: ScanCheck::OfVolume(shrunk), ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "spec.capacity.storage of a bound PV is changed by hand.",
         consequence: "A smaller number does not shrink the disk, and the PVC still reports the old size. A larger \
@@ -43,7 +42,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", r#"{"spec":{"capacity":{"storage":"10240Mi"}}}"#),
     ],
     check,
-    ..Rule::BASE
 };
 
 const CSI_PAIR: &str = "pair pv-a db/data 10Gi RWO csi=disk.example.com";

@@ -10,8 +10,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::guard(Resource::Volumes, Operation::Update),
         RequestType::guard(Resource::Volumes, Operation::UpdateStatus),
     ],
-    terminating: Terminating::Judged,
-    scan: ScanCheck::OfVolume(changed),
+    options: RuleOptions { terminating: Terminating::Judged, scan: ScanCheck::OfVolume(changed), ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "The StorageClass of a bound PV is changed, by spec.storageClassName or by the legacy \
             annotation.",
@@ -46,7 +45,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", LEGACY_SLOW),
     ],
     check,
-    ..Rule::BASE
 };
 
 const SLOW: &str = r#"{"spec":{"storageClassName":"slow"}}"#;

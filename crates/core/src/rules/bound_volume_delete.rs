@@ -7,7 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "bound-volume-delete",
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Delete)],
-    scan: ScanCheck::OfVolume(deleted),
+    options: RuleOptions { scan: ScanCheck::OfVolume(deleted), ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PV is deleted, alone or in a collection, while it is bound to a PVC.",
         consequence: "A deletion cannot be undone. The PV stays, marked for deletion, until its PVC is deleted; then \
@@ -38,7 +38,6 @@ pub(super) static RULE: Rule = Rule {
             .deletes("pv/pv-a"),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::Update),
         RequestType::advise(Resource::Volumes, Operation::UpdateStatus),
     ],
-    terminating: Terminating::Judged,
+    options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A zone or region label of a bound PV is changed.",
         consequence: "The scheduler places pods in the zone of the label. The disk stays where it is, so the next \
@@ -30,7 +30,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", r#"{"metadata":{"labels":{"topology.kubernetes.io/zone":"b"}}}"#),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

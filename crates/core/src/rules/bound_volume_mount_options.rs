@@ -7,7 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "bound-volume-mount-options",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Judged,
+    options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "spec.mountOptions of a bound PV is changed.",
         consequence: "Running pods keep the old options. The next pod mounts with the new ones, and does not start \
@@ -25,7 +25,6 @@ pub(super) static RULE: Rule = Rule {
         Example::new("labelling a bound PV").given(PAIR).merges("pv/pv-a", LABEL),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     id: "bound-volume-node-affinity",
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Judged,
+    options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "spec.nodeAffinity of a bound PV is set, or is changed so that it no longer admits the same \
             nodes.",
@@ -29,7 +29,6 @@ pub(super) static RULE: Rule = Rule {
         .given(FREE)
         .merges("pv/pv-a", NOWHERE)],
     check,
-    ..Rule::BASE
 };
 
 const NOWHERE: &str = r#"{"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["nowhere"]}]}]}}}}"#;

@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "bound-volume-reclaim-policy",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Judged,
+    options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "The reclaim policy of a bound PV is changed to Delete.",
         consequence: "Nothing happens at once. When the PVC or its namespace is deleted, the data is deleted with \
@@ -29,7 +29,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", LABEL),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -10,6 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "claim-delete-destroys-data",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Claims, Operation::Delete)],
+    options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "A PVC is deleted whose PV has the policy Delete or Recycle. Or a StatefulSet deletes such PVCs \
             by its persistentVolumeClaimRetentionPolicy (in `check`).",
@@ -56,7 +57,6 @@ pub(super) static RULE: Rule = Rule {
             .deletes("pvc/db/data"),
     ],
     check,
-    ..Rule::BASE
 };
 
 const FIELD: &str = "metadata.name";

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "claim-delete-in-use",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Claims, Operation::Delete)],
-    scan: ScanCheck::OfClaim(going),
+    options: RuleOptions { scan: ScanCheck::OfClaim(going), ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC is deleted while a pod uses it.",
         consequence: "The PVC is deleted as soon as its last pod ends, at the latest with the next restart. With the \
@@ -44,7 +44,6 @@ pub(super) static RULE: Rule = Rule {
         .deletes("pvc/db/data"),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -7,7 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "duplicate-backend",
     mode: Mode::Deny,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
-    scan: ScanCheck::AsCreated,
+    options: RuleOptions { scan: ScanCheck::AsCreated, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PV is created on a disk, share or folder that another PV uses, or inside a share that is \
             deleted with its PV.",
@@ -70,7 +70,6 @@ pub(super) static RULE: Rule = Rule {
             .creates("volume pv-b 10Gi RWX csi=disk.example.com handle=vol-1"),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::tenancy(Resource::Volumes, Operation::Update),
     ],
     // The marks are the volume's own: who may write an exemption may add the namespace.
-    exemption: Exemptable::No,
-    scan: ScanCheck::OfVolume(standing),
+    options: RuleOptions { exemption: Exemptable::No, scan: ScanCheck::OfVolume(standing), ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PV with the annotation `bindery.dev/allowed-namespaces` or the label `bindery.dev/tenant` is \
             reserved for a PVC of a namespace that neither admits: by the binder, the scheduler or a \
@@ -87,7 +86,6 @@ pub(super) static RULE: Rule = Rule {
         .merges("pv/pv-a", CLEAR_CLAIM_REF),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

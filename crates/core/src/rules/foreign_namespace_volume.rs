@@ -12,8 +12,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
     ],
-    reported_as: Some("prebind-taken"),
-    scan: ScanCheck::AsCreated,
+    options: RuleOptions { reported_as: Some("prebind-taken"), scan: ScanCheck::AsCreated, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC names a PV that does not admit its namespace. The PV's annotation \
             `bindery.dev/allowed-namespaces` does not list it (names, or prefixes with `*`, separated by \
@@ -55,7 +54,6 @@ pub(super) static RULE: Rule = Rule {
             .creates("claim db/data 10Gi RWO class= volume=pv-a"),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

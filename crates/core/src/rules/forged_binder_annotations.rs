@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Claims, Operation::Update),
         RequestType::advise(Resource::Claims, Operation::UpdateStatus),
     ],
-    terminating: Terminating::Judged,
+    options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "bind-completed or bound-by-controller is added to a PVC, or removed from it, by a user that is \
             not a binder.",
@@ -63,7 +63,6 @@ pub(super) static RULE: Rule = Rule {
             .creates("claim db/data 10Gi RWO class=none-such"),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {

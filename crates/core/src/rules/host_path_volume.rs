@@ -7,7 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "host-path-volume",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
-    scan: ScanCheck::AsCreated,
+    options: RuleOptions { scan: ScanCheck::AsCreated, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A hostPath PV has no node affinity.",
         consequence: "Every node has its own folder at that path. When the pod starts on another node, its data \
@@ -21,7 +21,6 @@ pub(super) static RULE: Rule = Rule {
     allowed: &[Example::new("creating a hostPath PV for one node")
         .creates("volume pv-a 10Gi RWO hostPath=/srv/a node=n1")],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
     ],
-    scan: ScanCheck::WhileUnbound,
+    options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC names its PV and has a selector or a data source as well.",
         consequence: "Kubernetes gives it the PV that it names, whatever its labels and contents are. The selector \
@@ -43,7 +43,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pvc/db/data", LABEL),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {

@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "ignored-data-source",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Claims, Operation::Create)],
-    scan: ScanCheck::WhileUnbound,
+    options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC requests a copy of a snapshot or of another PVC, and no driver creates its PV. Its \
             StorageClass has no provisioner, or a PV that was created by hand fits it.",
@@ -47,7 +47,6 @@ pub(super) static RULE: Rule = Rule {
             .creates("claim db/data 10Gi RWO class=fast snapshot=monday"),
     ],
     check,
-    ..Rule::BASE
 };
 
 const FIELD: &str = "spec.dataSource";

@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "local-volume-immediate-class",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
-    scan: ScanCheck::AsCreated,
+    options: RuleOptions { scan: ScanCheck::AsCreated, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PV that only some nodes reach has a StorageClass that binds at once, or none.",
         consequence: "A PVC binds to it before its pod has a node. The pod then must run where the PV is, and is \
@@ -33,7 +33,6 @@ pub(super) static RULE: Rule = Rule {
             .creates("volume pv-a 10Gi RWO local=/mnt/a node=n1 for=db/data"),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

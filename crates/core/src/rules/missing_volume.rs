@@ -9,8 +9,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
     ],
-    exemption: Exemptable::No,
-    scan: ScanCheck::WhileUnbound,
+    options: RuleOptions { exemption: Exemptable::No, scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC names a PV that does not exist. Or it names one that the user may not read and that the \
             PVC cannot get, for whatever reason.",
@@ -56,7 +55,6 @@ pub(super) static RULE: Rule = Rule {
         .merges("pvc/db/data", NAME_PV_A),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

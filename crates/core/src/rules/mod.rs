@@ -21,7 +21,7 @@ pub use judging::question::Question;
 pub use judging::read_access::ReadAccess;
 pub use judging::rule::{
     Endpoint, Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, Resource,
-    Rule, ScanCheck, Send, Terminating, spelling,
+    Rule, RuleOptions, ScanCheck, Send, Terminating, spelling,
 };
 pub use judging::verdict::{Effect, Judgement, Ruling, Verdict};
 pub use judging::violation::{Dependency, Violation, Weight};
@@ -110,7 +110,7 @@ mod prelude {
     pub(super) use super::judging::pair::{Pair, bound, pair};
     pub(super) use super::judging::rule::{
         Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, Resource, Rule,
-        ScanCheck, Terminating,
+        RuleOptions, ScanCheck, Terminating,
     };
     pub(super) use super::judging::violation::{Dependency, Violation};
     pub(super) use crate::binding::{Evidence, Lookup, Read};

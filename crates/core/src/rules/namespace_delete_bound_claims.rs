@@ -7,6 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "namespace-delete-bound-claims",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Namespaces, Operation::Delete)],
+    options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "A namespace is deleted while PVCs in it are bound to PVs with the policy Delete or Recycle.",
         consequence: "Every PVC is deleted with its namespace, every such PV with its PVC, and the data with the PV. \
@@ -31,7 +32,6 @@ pub(super) static RULE: Rule = Rule {
             .deletes("ns/db"),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::tenancy(Resource::Namespaces, Operation::Finalize),
     ],
     // Its PVCs live on until the namespace is empty, and no deletion waits for a label.
-    terminating: Terminating::Judged,
+    options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "The label `bindery.dev/tenant` of a Namespace, or a label by which `overrides` select, is set, \
             changed or removed by an account that may not update PersistentVolumes. The API server's \
@@ -63,7 +63,6 @@ pub(super) static RULE: Rule = Rule {
             .creates("namespace red bindery.dev/tenant:red"),
     ],
     check,
-    ..Rule::BASE
 };
 
 const LABEL: &str = "/metadata/labels/bindery.dev~1tenant";

@@ -17,6 +17,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Claims, Operation::Update),
         RequestType::advise(Resource::Claims, Operation::UpdateStatus),
     ],
+    options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "A PVC or a PV gets an owner that does not exist, or that has another uid: an exported manifest \
             is applied again. Or a PV gets a node as its owner.",
@@ -56,7 +57,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pvc/db/data", LABEL),
     ],
     check,
-    ..Rule::BASE
 };
 
 const DEAD_POD: &str = r#"{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"main","uid":"dead0000-0000-4000-8000-000000000000"}]}}"#;

@@ -7,7 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "oversized-volume",
     mode: Mode::Warn,
     request_types: REQUEST_TYPES,
-    scan: ScanCheck::WhileUnbound,
+    options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC names a PV, or has one reserved for it, that is many times as large as it requests: more \
             than `rules.parameters.maxWaste` times, by default 10.",
@@ -39,7 +39,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", LABEL),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

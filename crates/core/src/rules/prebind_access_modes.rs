@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     id: "prebind-access-modes",
     mode: Mode::Deny,
     request_types: REQUEST_TYPES,
-    scan: ScanCheck::WhileUnbound,
+    options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC names a PV that lacks a requested access mode, or such a PV is reserved for the PVC.",
         consequence: "The PVC stays Pending forever, or two pods that must share the PV cannot.",
@@ -40,7 +40,6 @@ pub(super) static RULE: Rule = Rule {
         .creates("claim db/data 10Gi RWX volume=pv-a"),
     ),
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     id: "prebind-attributes-class",
     mode: Mode::Deny,
     request_types: REQUEST_TYPES,
-    scan: ScanCheck::WhileUnbound,
+    options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC names a PV with another VolumeAttributesClass, or such a PV is reserved for the PVC.",
         consequence: "The PVC stays Pending forever, or is bound to a PV with other performance than requested.",
@@ -32,7 +32,6 @@ pub(super) static RULE: Rule = Rule {
         &[],
     ),
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

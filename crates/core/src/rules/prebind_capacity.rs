@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     id: "prebind-capacity",
     mode: Mode::Deny,
     request_types: REQUEST_TYPES,
-    scan: ScanCheck::WhileUnbound,
+    options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC names a PV that is smaller than its request, or such a PV is reserved for the PVC.",
         consequence: "The PVC stays Pending forever. Or, if both name each other, it gets less than it requested.",
@@ -49,7 +49,6 @@ pub(super) static RULE: Rule = Rule {
             .creates("claim db/data 10Gi RWO class=none-such"),
     ),
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

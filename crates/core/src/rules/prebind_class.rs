@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     id: "prebind-class",
     mode: Mode::Deny,
     request_types: REQUEST_TYPES,
-    scan: ScanCheck::WhileUnbound,
+    options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC names a PV with another StorageClass, or a PV is reserved for a PVC with another \
             StorageClass.",
@@ -42,7 +42,6 @@ pub(super) static RULE: Rule = Rule {
         .creates("claim db/data-db-0 10Gi RWO class=fast"),
     ),
     check,
-    ..Rule::BASE
 };
 
 const SLOW: &[Fact] = &[Fact::Is("pv/pv-a", "/spec/storageClassName", "\"slow\"")];

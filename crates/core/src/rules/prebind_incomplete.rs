@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
     ],
-    scan: ScanCheck::WhileUnbound,
+    options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "spec.claimRef has no namespace or no name, or names another kind of object.",
         consequence: "The PV is reserved for no PVC and is never bound. With a uid in claimRef it is Released at \
@@ -37,7 +37,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", RESERVE),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {

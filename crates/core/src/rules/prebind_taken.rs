@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     id: "prebind-taken",
     mode: Mode::Deny,
     request_types: REQUEST_TYPES,
-    scan: ScanCheck::WhileUnbound,
+    options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC names a PV that is reserved for another PVC, or a PV is reserved for a PVC that has \
             another PV.",
@@ -62,7 +62,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-b", RESERVE),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

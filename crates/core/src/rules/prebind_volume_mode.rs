@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "prebind-volume-mode",
     mode: Mode::Deny,
     request_types: REQUEST_TYPES,
-    scan: ScanCheck::WhileUnbound,
+    options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC for a file system names a raw block device, or the reverse; or such a PV is reserved for \
             the PVC.",
@@ -32,7 +32,6 @@ pub(super) static RULE: Rule = Rule {
         &[],
     ),
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -19,9 +19,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::guard(Resource::Claims, Operation::Update),
         RequestType::guard(Resource::Claims, Operation::UpdateStatus),
     ],
-    terminating: Terminating::Judged,
-    exemption: Exemptable::No,
-    scan: ScanCheck::OfVolume(unprotected),
+    options: RuleOptions { terminating: Terminating::Judged, exemption: Exemptable::No, scan: ScanCheck::OfVolume(unprotected), ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A finalizer that protects a bound PV, a PVC in use, or storage that is still to be deleted is \
             removed by hand.",
@@ -67,7 +65,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", NO_FINALIZERS),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -11,8 +11,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
     ],
-    terminating: Terminating::Judged,
-    scan: ScanCheck::OfVolume(recycled),
+    options: RuleOptions { terminating: Terminating::Judged, scan: ScanCheck::OfVolume(recycled), ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PV gets the reclaim policy Recycle.",
         consequence: "When its PVC is deleted, a pod deletes every file under the share, even those of other PVs. The next \
@@ -44,7 +43,6 @@ pub(super) static RULE: Rule = Rule {
             .creates("volume pv-a 10Gi RWO policy=Retain"),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     id: "released-volume-policy",
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Judged,
+    options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "The reclaim policy of a PV is changed to Delete or Recycle after its PVC was deleted, or while \
             it is being deleted.",
@@ -44,7 +44,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", POLICY_DELETE),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

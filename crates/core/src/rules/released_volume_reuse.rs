@@ -7,6 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "released-volume-reuse",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
+    options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "The whole claimRef of a released PV is removed.",
         consequence: "The PV is Available again with all its files. The next PVC that binds it, in any namespace, \
@@ -28,7 +29,6 @@ pub(super) static RULE: Rule = Rule {
         ),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -10,6 +10,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
     ],
+    options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "A PV is created or changed so that spec.claimRef.uid belongs to no PVC: an exported manifest \
             is applied again.",
@@ -66,7 +67,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", LABEL),
     ],
     check,
-    ..Rule::BASE
 };
 
 const DEAD_UID: &str = r#"{"spec":{"claimRef":{"namespace":"db","name":"data","uid":"dead0000-0000-4000-8000-000000000000"}}}"#;

@@ -7,7 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "static-claim-default-class",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Claims, Operation::Create)],
-    exemption: Exemptable::No,
+    options: RuleOptions { exemption: Exemptable::No, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC does not set a StorageClass, and the cluster has no default StorageClass.",
         consequence: "The PVC is Pending until a PV without a StorageClass fits. When a StorageClass is marked as \
@@ -29,7 +29,6 @@ pub(super) static RULE: Rule = Rule {
             .creates("claim db/data 10Gi RWO class=fast"),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

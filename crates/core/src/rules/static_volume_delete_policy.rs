@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
     ],
-    scan: ScanCheck::AsCreated,
+    options: RuleOptions { scan: ScanCheck::AsCreated, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PV that no provisioner created gets the policy Delete.",
         consequence: "A CSI driver deletes the disk with the PVC, although the disk was created by hand. Without \
@@ -39,7 +39,6 @@ pub(super) static RULE: Rule = Rule {
         ),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {

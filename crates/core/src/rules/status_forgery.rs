@@ -11,8 +11,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::UpdateStatus),
         RequestType::advise(Resource::Claims, Operation::UpdateStatus),
     ],
-    terminating: Terminating::Judged,
-    scan: ScanCheck::OfVolume(contradicted),
+    options: RuleOptions { terminating: Terminating::Judged, scan: ScanCheck::OfVolume(contradicted), ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "status.phase of a PV or a PVC is written by a user that is not a binder.",
         consequence: "Only the phase protects a PV that is being deleted, and it allows changes of a PVC's request. \
@@ -43,7 +42,6 @@ pub(super) static RULE: Rule = Rule {
         ),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

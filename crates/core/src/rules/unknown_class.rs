@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     id: "unknown-class",
     mode: Mode::Warn,
     request_types: &[RequestType::advise(Resource::Claims, Operation::Create)],
-    scan: ScanCheck::WhileUnbound,
+    options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC requests a StorageClass that does not exist and that no PV has.",
         consequence: "No PV is created for it. It stays Pending until the StorageClass, or a PV with that name of a \
@@ -32,7 +32,6 @@ pub(super) static RULE: Rule = Rule {
             .creates("claim db/data 10Gi RWO class=manual"),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
     ],
-    scan: ScanCheck::AsCreated,
+    options: RuleOptions { scan: ScanCheck::AsCreated, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "The node affinity of a PV admits no existing node.",
         consequence: "No pod can use it. A PVC that is bound to it is stuck, and so is its pod.",
@@ -30,7 +30,6 @@ pub(super) static RULE: Rule = Rule {
             .merges("pv/pv-a", LABEL),
     ],
     check,
-    ..Rule::BASE
 };
 
 /// So many terms are asked about: each costs a live read, and a usual affinity has one for each zone.

@@ -8,6 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "volume-substitution",
     mode: Mode::Deny,
     request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
+    options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "A PV is created under the name of a deleted PV that a PVC still names, with another volume \
             mode, other access modes or on other storage.",
@@ -37,7 +38,6 @@ pub(super) static RULE: Rule = Rule {
             .creates("volume pv-a 9Gi RWO"),
     ],
     check,
-    ..Rule::BASE
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

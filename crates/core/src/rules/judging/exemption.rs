@@ -80,7 +80,7 @@ pub fn find(rule: &Rule, question: Question<'_>, evidence: &Evidence<'_>) -> Opt
 /// The exemption from `rule` that the configuration gives.
 pub(super) fn configured(rule: &Rule, question: Question<'_>) -> Option<Exemption> {
     let Question { change, policy, now, .. } = question;
-    let mut given = policy.exemptions.iter().filter(|_| rule.exemption == Exemptable::Yes);
+    let mut given = policy.exemptions.iter().filter(|_| rule.options.exemption == Exemptable::Yes);
     let found = given.find(|one| one.until > now && covers(one, rule, change));
     found.map(|one| Exemption { until: one.until, reason: one.reason.clone() })
 }
@@ -105,7 +105,7 @@ fn of_volume(
     (now, longest): (Timestamp, SignedDuration),
 ) -> Option<Exemption> {
     let text = volume.annotations.get(&format!("{ALLOW_PREFIX}{}", rule.id));
-    let text = text.filter(|_| rule.exemption == Exemptable::Yes)?;
+    let text = text.filter(|_| rule.options.exemption == Exemptable::Yes)?;
     Exemption::parse(text, now, longest).ok()
 }
 
@@ -132,7 +132,7 @@ pub fn warnings(
         let id = key.strip_prefix(ALLOW_PREFIX).unwrap_or_default();
         let why = match rules.iter().find(|rule| rule.id == id) {
             None => "no such rule exists".to_owned(),
-            Some(rule) if rule.exemption == Exemptable::No => {
+            Some(rule) if rule.options.exemption == Exemptable::No => {
                 "this rule has no exemption".to_owned()
             }
             Some(_) => Exemption::parse(value, now, longest).err()?.to_string(),

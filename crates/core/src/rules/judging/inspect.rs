@@ -26,7 +26,9 @@ pub fn inspect(
     let mut rulings = Vec::new();
     for rule in rules {
         // Before anything else: most rules see nothing in most objects.
-        if matches!(rule.scan, ScanCheck::Unseen) || question.mode(rule, evidence) == Mode::Off {
+        if matches!(rule.options.scan, ScanCheck::Unseen)
+            || question.mode(rule, evidence) == Mode::Off
+        {
             continue;
         }
         let violations = found_by(rule, question.change, evidence).into_iter();
@@ -40,8 +42,8 @@ pub fn inspect(
 }
 
 fn found_by(rule: &Rule, change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let ends = rule.terminating == Terminating::Passes && is_ending(change);
-    match (rule.scan, &change.subject) {
+    let ends = rule.options.terminating == Terminating::Passes && is_ending(change);
+    match (rule.options.scan, &change.subject) {
         (ScanCheck::AsCreated, _) if !ends => (rule.check)(change, evidence),
         (ScanCheck::WhileUnbound, _) if !ends && !is_bound(change) => {
             (rule.check)(change, evidence)

@@ -61,7 +61,7 @@ pub(super) fn judgement(
         if ruling.effect == Effect::Denied {
             // An exemption that the view does not show yet counts as well.
             let exemption = exemption::read(question.change).filter(|read| {
-                ruling.rule.exemption == Exemptable::Yes
+                ruling.rule.options.exemption == Exemptable::Yes
                     && evidence.confirmation(read) == Confirmation::NotTried
             });
             judgement.reads.extend(exemption);
@@ -125,11 +125,12 @@ fn rulings(
             Some(ruling(rule, violation, effect))
         }));
     }
-    let is_veil =
-        |ruling: &Ruling| ruling.rule.reported_as.is_some() && ruling.effect == Effect::Denied;
+    let is_veil = |ruling: &Ruling| {
+        ruling.rule.options.reported_as.is_some() && ruling.effect == Effect::Denied
+    };
     if rulings.iter().any(is_veil) {
         rulings.retain(|ruling| {
-            ruling.rule.reported_as.is_some() || !ruling.violation.reveals_storage()
+            ruling.rule.options.reported_as.is_some() || !ruling.violation.reveals_storage()
         });
     }
     rulings
@@ -237,7 +238,7 @@ fn exemption_hint(rule: &Rule, change: &Change, creator: &Creator) -> ExemptionH
     }
     match &change.subject {
         ChangedObject::Claim(_) | ChangedObject::Namespace(_) => ExemptionHint::None,
-        ChangedObject::Volume(_) if rule.exemption == Exemptable::No => ExemptionHint::None,
+        ChangedObject::Volume(_) if rule.options.exemption == Exemptable::No => ExemptionHint::None,
         ChangedObject::Volume(Transition::Create(_)) => ExemptionHint::AnnotateNew,
         ChangedObject::Volume(transition) => {
             ExemptionHint::AnnotateStored(transition.latest().name.to_string())

@@ -17,15 +17,8 @@ pub struct Rule {
     pub mode: Mode,
     /// The requests that it looks at: the only source of registrations.
     pub request_types: &'static [RequestType],
-    /// Whether it still counts on an object that is being deleted.
-    pub terminating: Terminating,
-    /// Whether an annotation can exempt from it.
-    pub exemption: Exemptable,
-    /// The rule under whose id it reports, where its own would reveal too much. If it denies, no violation that
-    /// depends on other volumes or claims is reported.
-    pub reported_as: Option<&'static str>,
-    /// How `scan` finds it in an existing object.
-    pub scan: ScanCheck,
+    /// In what it differs from most rules.
+    pub options: RuleOptions,
     /// Its reference page.
     pub page: Page,
     /// Changes that it denies, each with the harm that follows where it is not installed.
@@ -43,25 +36,9 @@ impl fmt::Debug for Rule {
 }
 
 impl Rule {
-    /// What most rules have in common: an exemption exempts, nothing is denied of an object that is being deleted, the
-    /// rule reports under its own id, and `scan` does not find the hazard. Each rule gives the other fields itself.
-    pub const BASE: Self = Self {
-        id: "",
-        mode: Mode::Off,
-        request_types: &[],
-        terminating: Terminating::Passes,
-        exemption: Exemptable::Yes,
-        reported_as: None,
-        scan: ScanCheck::Unseen,
-        page: Page { hazard: "", consequence: "", instead: "" },
-        denied: &[],
-        allowed: &[],
-        check: |_, _| Vec::new(),
-    };
-
     /// The id in its messages.
     pub fn reported_id(&self) -> &'static str {
-        self.reported_as.unwrap_or(self.id)
+        self.options.reported_as.unwrap_or(self.id)
     }
 
     /// Whether it denies users who lack a permission. A request does not show permissions: the API server sends only
@@ -77,8 +54,33 @@ impl Rule {
     /// Whether the rule looks at `change` when it comes through `endpoint`.
     pub fn looks_at(&self, change: &Change, endpoint: Endpoint) -> bool {
         is_routed(self.request_types, change, endpoint)
-            && (self.terminating == Terminating::Judged || !change.is_terminating())
+            && (self.options.terminating == Terminating::Judged || !change.is_terminating())
     }
+}
+
+/// What most rules have in common, and some do not.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleOptions {
+    /// Whether it still counts on an object that is being deleted.
+    pub terminating: Terminating,
+    /// Whether an annotation can exempt from it.
+    pub exemption: Exemptable,
+    /// The rule under whose id it reports, where its own would reveal too much. If it denies, no violation that
+    /// depends on other volumes or claims is reported.
+    pub reported_as: Option<&'static str>,
+    /// How `scan` finds it in an existing object.
+    pub scan: ScanCheck,
+}
+
+impl RuleOptions {
+    /// An exemption exempts, nothing is denied of an object that is being deleted, the rule reports under its own id,
+    /// and `scan` does not find the hazard.
+    pub const DEFAULT: Self = Self {
+        terminating: Terminating::Passes,
+        exemption: Exemptable::Yes,
+        reported_as: None,
+        scan: ScanCheck::Unseen,
+    };
 }
 
 /// Whether one of `request_types` is that of `change` through `endpoint`.

@@ -52,7 +52,7 @@ impl Ruling {
                  Bindery's configuration"
             ),
             ExemptionHint::None => return None,
-            _ if self.rule.exemption == Exemptable::No => return None,
+            _ if self.rule.options.exemption == Exemptable::No => return None,
             ExemptionHint::AnnotateStored(name) => format!(
                 "To override: kubectl annotate pv {name} allow.bindery.dev/{id}=\"<until> <reason>\", then retry"
             ),

@@ -141,19 +141,11 @@ soak: export CRASH_PAIRS := 5000
 soak:
 	@scripts/steps.sh unit suites stress mutants kube chart histories installation peers versions e2e e2e e2e
 
-# The pages that are made from the code, written aside first, so that a failure leaves the old page
-# whole; the chart's registrations, README and recorded renderings; the page of Kubernetes' own cases; outputs,
-# diagrams and pictures on pages; the
-# table of routes, which a real API server fills in; and what it answers to the conversation that the
-# simulated one is measured against.
+# The chart's registrations, README and recorded renderings; the page of Kubernetes' own cases; the reference pages,
+# and outputs, diagrams and pictures on the others; the table of routes, which a real API server fills in; and what it
+# answers to the conversation that the simulated one is measured against.
 REGISTRATIONS := charts/bindery/files/registrations.json
 generate: kube
-	mkdir -p docs/reference
-	for page in rules cli; do \
-		cargo run --locked --quiet -- generate $$page >docs/reference/$$page.md.new \
-			&& mv docs/reference/$$page.md.new docs/reference/$$page.md \
-			|| { rm -f docs/reference/$$page.md.new; exit 1; }; \
-	done
 	cargo run --locked --quiet -- generate chart >$(REGISTRATIONS).new \
 		&& mv $(REGISTRATIONS).new $(REGISTRATIONS) \
 		|| { rm -f $(REGISTRATIONS).new; exit 1; }

@@ -109,7 +109,7 @@ pub fn judge(example: &Example) -> Result<JudgedChange, ExampleError> {
 }
 
 /// Judges `example` without mutations.
-pub fn judge_unedited(example: &Example) -> Result<JudgedChange, ExampleError> {
+pub fn judge_without_mutations(example: &Example) -> Result<JudgedChange, ExampleError> {
     let ExampleScenario { stored, proposal } = scenario(example)?;
     with_terms(stored, access(example.by), |terms| judge_review(proposal.body(), terms))
 }
@@ -232,7 +232,7 @@ mod tests {
             assert!(is_safe(rule.page.instead), "{}: {}", rule.id, rule.page.instead);
             for example in rule.denied {
                 for example in ["Delete", "Recycle"].map(|policy| dangerous(example, policy)) {
-                    let judged = judge_unedited(&example).unwrap();
+                    let judged = judge_without_mutations(&example).unwrap();
                     for ruling in &judged.verdict.rulings {
                         let text = &ruling.violation.text;
                         assert!(is_safe(text), "{}: {text}", ruling.rule.id);

@@ -16,8 +16,7 @@ pub fn run(arguments: &GenerateArgs) -> Result<Exit, Failure> {
     let text = match &arguments.what {
         Generate::Webhooks(arguments) => webhooks(arguments)?,
         Generate::Chart => printed(&for_chart(), Notation::Json)?,
-        Generate::Rules => reference::all()
-            .map_err(|error| Failure::usage(format!("the reference cannot be made: {error}")))?,
+        Generate::Rules => reference::index(),
         Generate::Cli => command_line(),
         Generate::Completion { shell } => {
             let mut out = Vec::new();

@@ -4,10 +4,13 @@ use bindery::cli::args::Bindery;
 use clap::CommandFactory;
 
 use super::page::{Page, page, pages};
+use super::reference::RULE_PAGES;
 use super::shell::commands;
 
 /// Pages that show help and messages, not commands to copy.
-const OF_THE_PROGRAM: [&str; 2] = ["docs/reference/cli.md", "docs/reference/rules.md"];
+fn is_of_the_program(page: &Page) -> bool {
+    page.path == "docs/reference/cli.md" || page.path.starts_with(RULE_PAGES)
+}
 
 /// The shell text of a page: blocks of commands, and the commands of blocks that show output too.
 fn shell_text(page: &Page) -> String {
@@ -35,7 +38,7 @@ fn fault(words: &[String]) -> Option<String> {
 #[test]
 fn every_command_is_understood() {
     let (mut count, mut faults) = (0, Vec::new());
-    for page in pages().iter().filter(|page| !OF_THE_PROGRAM.contains(&page.path.as_str())) {
+    for page in pages().iter().filter(|page| !is_of_the_program(page)) {
         for words in commands(&shell_text(page)) {
             let is_kubectl = words.len() > 1 && words[0] == "kubectl" && words[1] == "bindery";
             let words = if is_kubectl { &words[1..] } else { &words[..] };
@@ -54,7 +57,7 @@ fn every_command_is_understood() {
 fn every_command_in_a_sentence_exists() {
     let root = Bindery::command();
     let mut faults = Vec::new();
-    for page in pages().iter().filter(|page| !OF_THE_PROGRAM.contains(&page.path.as_str())) {
+    for page in pages().iter().filter(|page| !is_of_the_program(page)) {
         for (line, text) in page.prose() {
             for code in
                 text.split('`').skip(1).step_by(2).filter(|code| code.starts_with("bindery "))

@@ -1,7 +1,7 @@
 //! The pages: their links, the commands and outputs on them, and what is generated into them.
 //!
-//! `BINDERY_GENERATE=1` writes the outputs, the diagrams and the pictures; without it they are compared. Not here: pages
-//! that `bindery generate` prints (`tests/cli`), and the tables of the chart's README (`tests/chart`).
+//! `BINDERY_GENERATE=1` writes the reference pages, the outputs, the diagrams and the pictures; without it they are
+//! compared. Not here: the tables of the chart's README (`tests/chart`).
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -16,6 +16,7 @@ mod links;
 mod outputs;
 mod page;
 mod pictures;
+mod reference;
 mod shell;
 
 use std::fs;

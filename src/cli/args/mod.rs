@@ -333,7 +333,7 @@ pub enum Generate {
     Webhooks(WebhooksArgs),
     /// The registrations as the chart's templates read them, with placeholders for names.
     Chart,
-    /// The reference of rules and mutations, as Markdown.
+    /// The table of rules and mutations, as Markdown. `bindery rule` prints the page of each.
     Rules,
     /// The reference of this command line, as Markdown.
     Cli,

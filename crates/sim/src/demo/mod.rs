@@ -86,7 +86,7 @@ pub enum DemoOutcome {
 }
 
 /// What to type after the demo: one line.
-const NEXT: &str = "Next, in a clone: make demo ARGS=--serve, and ask it with curl; docs/reference/rules.md, for the rules.";
+const NEXT: &str = "Next, in a clone: make demo ARGS=--serve, and ask it with curl; docs/reference/rules, for the rules.";
 
 impl Default for DemoOptions {
     /// Ends after the last scene, plain, in the system's folder for temporary files.

@@ -147,7 +147,13 @@ fn decorated() -> Vec<(&'static str, Value)> {
         ("notes", json!({"annotations": notes})),
         ("text", json!({"annotations": {"example.com/text": unicode}})),
         ("finalizers", json!({"finalizers": finalizers})),
-        ("owners", json!({"ownerReferences": owners})),
+        // More than the webhook looks up are denied unless that is meant.
+        (
+            "owners",
+            json!({"ownerReferences": owners, "annotations": {
+                "allow.bindery.dev/orphan-owner": "2099-01-01T00:00:00Z many owners",
+            }}),
+        ),
     ];
     metadata.map(|(name, metadata)| (name, json!({"metadata": metadata}))).into()
 }

@@ -35,5 +35,5 @@ fn each_page_is_of_a_rule_or_mutation() {
         .map(|entry| entry.expect("the folder can be listed").file_name())
         .map(|name| name.to_string_lossy().into_owned())
         .collect();
-    assert_eq!(found, expected);
+    assert_eq!(found, expected, "delete the page of a rule that is gone; make generate makes one");
 }

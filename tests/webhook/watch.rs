@@ -2,8 +2,11 @@
 //! gone.
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bindery::client::resource::ResourceKind;
 use bindery::client::shared_store::SharedStore;
@@ -11,6 +14,7 @@ use bindery::client::watch::follow;
 use bindery::model::VolumeName;
 use bindery_sim::{ApiRequest, ApiServer, Method, Stream};
 use http::StatusCode;
+use hyper::body::{Bytes, Frame};
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
@@ -243,4 +247,64 @@ async fn an_outage_is_logged_when_it_begins_and_when_it_ends() {
         eventually("it is logged to be back", || reported("INFO") == outages).await;
     }
     assert_eq!(reported("WARN"), 2);
+}
+
+/// A watch that shows one event, in pieces of so many bytes.
+struct InPieces {
+    left: Bytes,
+    size: usize,
+}
+
+impl hyper::body::Body for InPieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.left.is_empty() {
+            // The watch stays open.
+            return Poll::Pending;
+        }
+        let size = self.size.min(self.left.len());
+        Poll::Ready(Some(Ok(Frame::data(self.left.split_to(size)))))
+    }
+}
+
+/// How long it takes until an event is in the view that arrives in pieces of `size` bytes; the best of three times.
+async fn time_to_see(event: &Bytes, size: usize) -> Duration {
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        let event = event.clone();
+        let service = tower::service_fn(move |_: http::Request<Body>| {
+            let body = InPieces { left: event.clone(), size };
+            async move { Ok::<_, Infallible>(http::Response::new(body)) }
+        });
+        let (shared, start) = (Arc::new(SharedStore::default()), Instant::now());
+        let client = Client::new(service, "default");
+        let task = follow(client, ResourceKind::Volumes, Arc::clone(&shared), start);
+        let following = tokio::spawn(task);
+        until(&shared, &["pv-large"]).await;
+        times.push(start.elapsed());
+        following.abort();
+    }
+    times.into_iter().min().unwrap()
+}
+
+/// The largest objects of an API server arrive in hundreds of pieces. Searching all that arrived again for each of them
+/// would cost a hundred times what decoding the event does.
+#[tokio::test]
+async fn an_event_in_many_pieces_costs_little_more_than_in_one() {
+    let event = json!({"type": "ADDED", "object": {
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {"name": "pv-large", "resourceVersion": "2", "uid": "u",
+            "annotations": {"example.com/text": "x".repeat(2 << 20)}},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+            "nfs": {"server": "nfs.example.com", "path": "/"}},
+    }});
+    let event = Bytes::from(format!("{event}\n"));
+    let whole = time_to_see(&event, event.len()).await;
+    let pieces = time_to_see(&event, 1024).await;
+    assert!(pieces < 8 * whole, "{pieces:?} in pieces, {whole:?} in one");
 }

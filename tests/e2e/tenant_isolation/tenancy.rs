@@ -4,7 +4,7 @@
 //! Not here: that a denial shows a tenant nothing (`tests/webhook/tenancy`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bindery::model::annotations::{ALLOWED_NAMESPACES, TENANT};
 use bindery::rules::mutations::all_on;
@@ -123,6 +123,10 @@ const DELAYED: &str = "delayed";
 /// A volume of a class that no claim requests.
 const UNRELATED: &str = "pv-unrelated";
 
+/// How often that is changed: the scheduler holds a pod back for up to ten seconds anyway, and each change costs it a
+/// look at every pod that waits.
+const BETWEEN_CHANGES: Duration = Duration::from_secs(2);
+
 fn claims_count() -> usize {
     if extent().is_full { 1_000 } else { 60 }
 }
@@ -175,9 +179,12 @@ fn no_binder_gives_a_volume_to_another_tenant() {
         }
     }
     let patience = Duration::from_secs(if extent().is_full { 600 } else { 90 });
-    let mut changes = 0;
+    let mut last = Instant::now();
     eventually("every claim that a volume admits is bound", patience, || {
-        change_unrelated_volume(&plane, &mut changes);
+        if last.elapsed() > BETWEEN_CHANGES {
+            change_unrelated_volume(&plane);
+            last = Instant::now();
+        }
         // One list: a question for each claim would leave the API server no time for the binder.
         let bound = bound(&plane);
         let is_open =
@@ -200,13 +207,16 @@ fn no_binder_gives_a_volume_to_another_tenant() {
     assert!(installed.metric(denied) > 1.0, "no claim ever tried");
 }
 
-/// Kubernetes: the scheduler assumes the volume of a pod before it writes; another pod of which that is the only volume
-/// is put aside meanwhile. A rejected write takes the assumption back without a word to that pod, which waits for the
-/// next event of a volume, or for five minutes (kube-scheduler's unschedulable queue). Clusters have such events all the
-/// time; this one has none once the last claim is made.
-fn change_unrelated_volume(plane: &Plane, changes: &mut usize) {
-    *changes += 1;
-    let change = json!({"metadata": {"annotations": {"example.com/changes": changes.to_string()}}});
+/// Wakes pods that the scheduler has put aside, as the changes of a cluster do all the time; this one has none once the
+/// last claim is made.
+///
+/// Kubernetes: the scheduler assumes the volume of a pod before it writes, and puts another pod aside of which that is
+/// the only volume. A write that is rejected takes the assumption back, which is no event that the plugin
+/// `VolumeBinding` waits for (`schedule_one.go`, `volume_binding.go`); the other pod waits for one of a volume, or five
+/// minutes (`scheduling_queue.go`, `DefaultPodMaxInUnschedulablePodsDuration`).
+fn change_unrelated_volume(plane: &Plane) {
+    let now = jiff::Timestamp::now().to_string();
+    let change = json!({"metadata": {"annotations": {"example.com/changed": now}}});
     let path = format!("/api/v1/persistentvolumes/{UNRELATED}");
     plane.request(ADMIN, Method::PATCH, &path, Body::merge_patch(&change)).expect_ok();
 }

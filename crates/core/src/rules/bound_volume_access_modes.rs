@@ -7,7 +7,11 @@ pub(super) static RULE: Rule = Rule {
     id: "bound-volume-access-modes",
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
-    options: RuleOptions { terminating: Terminating::Judged, scan: ScanCheck::OfVolume(changed), ..RuleOptions::DEFAULT },
+    options: RuleOptions {
+        terminating: Terminating::Judged,
+        scan: ScanCheck::OfVolume(changed),
+        ..RuleOptions::DEFAULT
+    },
     page: Page {
         hazard: "spec.accessModes of a bound PV is changed.",
         consequence: "The binder copies the new modes to the PVC. A disk for one node can then be attached to \

@@ -7,7 +7,11 @@ pub(super) static RULE: Rule = Rule {
     id: "bound-volume-capacity",
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
-    options: RuleOptions { terminating: Terminating::Judged, scan: ScanCheck::OfVolume(shrunk), ..RuleOptions::DEFAULT },
+    options: RuleOptions {
+        terminating: Terminating::Judged,
+        scan: ScanCheck::OfVolume(shrunk),
+        ..RuleOptions::DEFAULT
+    },
     page: Page {
         hazard: "spec.capacity.storage of a bound PV is changed by hand.",
         consequence: "A smaller number does not shrink the disk, and the PVC still reports the old size. A larger \

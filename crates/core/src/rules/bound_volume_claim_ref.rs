@@ -9,7 +9,11 @@ pub(super) static RULE: Rule = Rule {
     id: "bound-volume-claim-ref",
     mode: Mode::Deny,
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
-    options: RuleOptions { terminating: Terminating::Judged, scan: ScanCheck::OfClaim(forsaken), ..RuleOptions::DEFAULT },
+    options: RuleOptions {
+        terminating: Terminating::Judged,
+        scan: ScanCheck::OfClaim(forsaken),
+        ..RuleOptions::DEFAULT
+    },
     page: Page {
         hazard: "spec.claimRef of a bound PV is removed, loses its uid, or names another PVC.",
         consequence: "The PVC becomes Lost, and the next PVC that gets the PV reads its files. With another uid and \

@@ -10,7 +10,11 @@ pub(super) static RULE: Rule = Rule {
         RequestType::guard(Resource::Volumes, Operation::Update),
         RequestType::guard(Resource::Volumes, Operation::UpdateStatus),
     ],
-    options: RuleOptions { terminating: Terminating::Judged, scan: ScanCheck::OfVolume(changed), ..RuleOptions::DEFAULT },
+    options: RuleOptions {
+        terminating: Terminating::Judged,
+        scan: ScanCheck::OfVolume(changed),
+        ..RuleOptions::DEFAULT
+    },
     page: Page {
         hazard: "The StorageClass of a bound PV is changed, by spec.storageClassName or by the legacy \
             annotation.",

@@ -14,7 +14,11 @@ pub(super) static RULE: Rule = Rule {
         RequestType::tenancy(Resource::Volumes, Operation::Update),
     ],
     // The marks are the volume's own: who may write an exemption may add the namespace.
-    options: RuleOptions { exemption: Exemptable::No, scan: ScanCheck::OfVolume(standing), ..RuleOptions::DEFAULT },
+    options: RuleOptions {
+        exemption: Exemptable::No,
+        scan: ScanCheck::OfVolume(standing),
+        ..RuleOptions::DEFAULT
+    },
     page: Page {
         hazard: "A PV with the annotation `bindery.dev/allowed-namespaces` or the label `bindery.dev/tenant` is \
             reserved for a PVC of a namespace that neither admits: by the binder, the scheduler or a \

@@ -12,7 +12,11 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
     ],
-    options: RuleOptions { reported_as: Some("prebind-taken"), scan: ScanCheck::AsCreated, ..RuleOptions::DEFAULT },
+    options: RuleOptions {
+        reported_as: Some("prebind-taken"),
+        scan: ScanCheck::AsCreated,
+        ..RuleOptions::DEFAULT
+    },
     page: Page {
         hazard: "A PVC names a PV that does not admit its namespace. The PV's annotation \
             `bindery.dev/allowed-namespaces` does not list it (names, or prefixes with `*`, separated by \

@@ -9,7 +9,11 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
     ],
-    options: RuleOptions { exemption: Exemptable::No, scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
+    options: RuleOptions {
+        exemption: Exemptable::No,
+        scan: ScanCheck::WhileUnbound,
+        ..RuleOptions::DEFAULT
+    },
     page: Page {
         hazard: "A PVC names a PV that does not exist. Or it names one that the user may not read and that the \
             PVC cannot get, for whatever reason.",

@@ -19,7 +19,12 @@ pub(super) static RULE: Rule = Rule {
         RequestType::guard(Resource::Claims, Operation::Update),
         RequestType::guard(Resource::Claims, Operation::UpdateStatus),
     ],
-    options: RuleOptions { terminating: Terminating::Judged, exemption: Exemptable::No, scan: ScanCheck::OfVolume(unprotected), ..RuleOptions::DEFAULT },
+    options: RuleOptions {
+        terminating: Terminating::Judged,
+        exemption: Exemptable::No,
+        scan: ScanCheck::OfVolume(unprotected),
+        ..RuleOptions::DEFAULT
+    },
     page: Page {
         hazard: "A finalizer that protects a bound PV, a PVC in use, or storage that is still to be deleted is \
             removed by hand.",

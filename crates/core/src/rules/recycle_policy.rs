@@ -11,7 +11,11 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
     ],
-    options: RuleOptions { terminating: Terminating::Judged, scan: ScanCheck::OfVolume(recycled), ..RuleOptions::DEFAULT },
+    options: RuleOptions {
+        terminating: Terminating::Judged,
+        scan: ScanCheck::OfVolume(recycled),
+        ..RuleOptions::DEFAULT
+    },
     page: Page {
         hazard: "A PV gets the reclaim policy Recycle.",
         consequence: "When its PVC is deleted, a pod deletes every file under the share, even those of other PVs. The next \

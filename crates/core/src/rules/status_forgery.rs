@@ -11,7 +11,11 @@ pub(super) static RULE: Rule = Rule {
         RequestType::advise(Resource::Volumes, Operation::UpdateStatus),
         RequestType::advise(Resource::Claims, Operation::UpdateStatus),
     ],
-    options: RuleOptions { terminating: Terminating::Judged, scan: ScanCheck::OfVolume(contradicted), ..RuleOptions::DEFAULT },
+    options: RuleOptions {
+        terminating: Terminating::Judged,
+        scan: ScanCheck::OfVolume(contradicted),
+        ..RuleOptions::DEFAULT
+    },
     page: Page {
         hazard: "status.phase of a PV or a PVC is written by a user that is not a binder.",
         consequence: "Only the phase protects a PV that is being deleted, and it allows changes of a PVC's request. \

@@ -141,6 +141,8 @@ fn decorated() -> Vec<(&'static str, Value)> {
     let owners: Vec<Value> = (0..4_000).map(owner).collect();
     let notes = members(9_000, "pv.kubernetes.io/n-", "v");
     let unicode = "\u{0}\u{1b}\u{feff}\u{202e}\u{1f9ff}\\\"\n</script>".repeat(5_000);
+    // An exemption may last a week at most.
+    let until = jiff::Timestamp::now() + Duration::from_hours(24);
     let metadata = [
         ("labels", json!({"labels": members(30_000, "example.com/label-", "v")})),
         ("annotations", json!({"annotations": short_annotations()})),
@@ -151,7 +153,7 @@ fn decorated() -> Vec<(&'static str, Value)> {
         (
             "owners",
             json!({"ownerReferences": owners, "annotations": {
-                "allow.bindery.dev/orphan-owner": "2099-01-01T00:00:00Z many owners",
+                "allow.bindery.dev/orphan-owner": format!("{until} many owners"),
             }}),
         ),
     ];

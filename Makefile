@@ -59,7 +59,7 @@ e2e: kube
 # The histories of made-up clusters beside Kubernetes' own binder, random changes that check predicts, lives of
 # storage beside the real controllers, and what takes minutes on a real server, at their full count.
 histories: kube
-	$(CARGO_TEST) --test e2e -- --strict --full differential:: failures:: check:: storage_lifecycle:: no_false_denials::
+	$(CARGO_TEST) --test e2e -- --strict --full differential:: failures:: check:: storage_lifecycle:: no_false_denials:: denials::rules::
 
 # An installation under load at its full counts: 200 restarts, 1,000 renewals of its certificate and 200 of its
 # CA, outages of a minute. Twenty minutes.

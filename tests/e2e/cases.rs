@@ -13,9 +13,9 @@ use crate::{no_false_denials, provisioners, storage_lifecycle};
 
 /// Every case, in the order in which they start; those that take minutes only if `is_full`.
 pub(crate) fn all(is_full: bool) -> Vec<Case> {
-    let lengthy = if is_full { failures::LENGTHY } else { &[] };
+    let lengthy = [failures::LENGTHY, rules::LENGTHY].concat();
     [
-        lengthy,
+        if is_full { &lengthy[..] } else { &[] },
         differential::CASES,
         rules::CASES,
         check::CASES,

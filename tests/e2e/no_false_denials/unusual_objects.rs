@@ -25,8 +25,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const ANNOTATIONS_MAX: usize = 256 << 10;
 
 /// Those that are quickly made, and those that say most. The others take the API server minutes.
-const OFTEN: [&str; 8] =
-    ["labels", "control", "angles", "text", "finalizers", "huge", "selector", "tiny"];
+const OFTEN: [&str; 6] = ["labels", "text", "finalizers", "huge", "selector", "tiny"];
 
 pub(super) fn the_strangest_objects_are_judged() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));

@@ -16,7 +16,7 @@ use crate::plane::{Reply, volume_path};
 use crate::sidecars::DRIVER;
 
 pub(super) fn advice_that_is_followed_word_by_word_keeps_the_data() {
-    for beside in [Beside::Baseline, Beside::Strict] {
+    for beside in Beside::due(&[Beside::Baseline, Beside::Strict]) {
         play(beside, followed);
     }
 }

@@ -13,7 +13,7 @@ fn rounds() -> usize {
 }
 
 pub(super) fn a_claim_that_goes_while_it_is_provisioned_leaves_no_disk() {
-    for beside in [Beside::Baseline, Beside::Strict, Beside::Full] {
+    for beside in Beside::due(&[Beside::Baseline, Beside::Strict, Beside::Full]) {
         play(beside, interrupted);
     }
 }

@@ -18,7 +18,7 @@ fn count() -> usize {
 }
 
 pub(super) fn a_sidecar_that_is_killed_leaves_no_disk_and_loses_none() {
-    for beside in [Beside::Strict, Beside::Full] {
+    for beside in Beside::due(&[Beside::Strict, Beside::Full]) {
         play(beside, |scene| {
             prepare(scene);
             for number in 0..count() {

@@ -14,7 +14,7 @@ fn count() -> usize {
 
 pub(super) fn what_is_provisioned_is_bound_and_goes_as_without_bindery() {
     let without = play(Beside::Nothing, provisioned);
-    for beside in [Beside::Baseline, Beside::Strict, Beside::Full] {
+    for beside in Beside::due(&[Beside::Baseline, Beside::Strict, Beside::Full]) {
         let written: Written = play(beside, provisioned);
         written.expect_same(&without, beside);
     }

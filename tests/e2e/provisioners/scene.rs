@@ -12,6 +12,7 @@ use crate::installed::{Installed, Registered};
 use crate::no_false_denials::world::{VOLUMES, World};
 use crate::plane::persona::{ARRANGER, STORAGE_ADMIN};
 use crate::plane::{Peers, Plane, volume_path};
+use crate::runner::extent;
 use crate::sidecars::{Call, DRIVER, SIDECARS, Sidecar, Storage};
 use crate::storage_lifecycle::strict;
 use crate::storage_lifecycle::tally::Tally;
@@ -35,6 +36,14 @@ pub(super) enum Beside {
 }
 
 impl Beside {
+    /// Those of `all` that are played: in an everyday run what most users have, and everything at once.
+    pub(super) fn due(all: &[Self]) -> impl Iterator<Item = Self> {
+        all.iter().copied().filter(|setting| match setting {
+            Self::Nothing | Self::Baseline | Self::Full => true,
+            Self::Strict | Self::Ended => extent().is_full,
+        })
+    }
+
     /// The controllers of Kubernetes, and the policy of the webhook.
     pub(super) fn parts(self) -> (Peers, Option<Policy>) {
         match self {

@@ -35,7 +35,7 @@ pub(crate) const CASES: &[Case] = &[case!(the_real_controllers_live_undisturbed)
 
 /// How many pairs go through the scenarios.
 fn pairs() -> usize {
-    if extent().is_full { 200 } else { 40 }
+    if extent().is_full { 200 } else { 20 }
 }
 
 /// Every rule that warns denies, but for those whose hazard is also a procedure: people give a volume on, and delete

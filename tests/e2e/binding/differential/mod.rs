@@ -66,7 +66,7 @@ struct Servers {
 }
 
 fn histories_end_as_with_kubernetes() {
-    let seeds = seeds(40, 300);
+    let seeds = seeds(16, 300);
     let (ours, theirs) = (Stage::new(Binder::Ours), Stage::new(Binder::InTree));
     let servers = Servers { ours, theirs, alone: Mutex::default() };
     let mut scenarios: Vec<Scenario> = seeds.clone().map(scenario).collect();

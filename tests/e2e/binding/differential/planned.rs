@@ -25,7 +25,7 @@ const ROUND: usize = 5;
 
 pub(super) fn what_a_plan_says_the_controller_does() {
     let stage = Stage::new(Binder::None);
-    let seeds: Vec<u64> = seeds(20, 100).collect();
+    let seeds: Vec<u64> = seeds(10, 100).collect();
     let mut fates = std::collections::BTreeMap::<String, usize>::new();
     for round in seeds.chunks(ROUND) {
         let scenarios: Vec<Scenario> = round.iter().map(|seed| scenario(*seed)).collect();

@@ -4,11 +4,12 @@
 use bindery::rules::mutations::MUTATIONS;
 use bindery::rules::{Persona, RULES};
 
-use super::routes::{Route, shot};
+use super::routes::{Route, natural, shot};
 use super::stage::{Run, Stage, fire, persona};
 use crate::plane::persona::BREAK_GLASS;
 use crate::plane::{Peers, Plane};
 use crate::recorder::Recorder;
+use crate::runner::extent;
 
 pub(crate) fn conditions_and_predicates_agree() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
@@ -21,8 +22,13 @@ pub(crate) fn conditions_and_predicates_agree() {
     let mut wrong = Vec::new();
     for example in of_rules.chain(of_repairs) {
         stage.set(example.given);
-        for who in [persona(example.by), persona(Persona::Driver), BREAK_GLASS] {
+        let own = persona(example.by);
+        for who in [own, persona(Persona::Driver), BREAK_GLASS] {
             for route in Route::ALL {
+                // Others take each route in the full run only: this is most of the requests.
+                if !extent().is_full && who.user != own.user && route != natural(example.send) {
+                    continue;
+                }
                 let Ok(shot) = shot(&stage, example.send, route) else { continue };
                 recorder.forget();
                 // Dry, so that the next route finds the same stage.

@@ -1,6 +1,6 @@
 //! Examples on a real cluster: their objects, their targets, and what is true afterwards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bindery::api::fixture::{DEAD_UID, FixtureObject, parse, with_uids};
@@ -20,6 +20,8 @@ const HOLD: &str = "tests.example.com/hold";
 pub(crate) struct Stage<'a> {
     pub(crate) plane: &'a Plane,
     uids: BTreeMap<String, String>,
+    /// The kinds of what this example began with.
+    used: BTreeSet<String>,
 }
 
 /// Pauses of 25 ms between two looks: half a second, in which every event has long arrived.
@@ -36,7 +38,7 @@ const CREATED: [&str; 1] = ["red"];
 
 impl<'a> Stage<'a> {
     pub(crate) fn on(plane: &'a Plane) -> Self {
-        let stage = Self { plane, uids: BTreeMap::new() };
+        let stage = Self { plane, uids: BTreeMap::new(), used: BTreeSet::new() };
         for name in NAMESPACES {
             stage.make_namespace(name);
         }
@@ -164,6 +166,7 @@ impl<'a> Stage<'a> {
             finalizers.push(json!(HOLD));
         }
         let path = path(&target);
+        self.used.insert(object["kind"].as_str().unwrap_or_default().to_owned());
         if target.starts_with("ns/") {
             self.label(&target, &object["metadata"]["labels"]);
             return;
@@ -194,7 +197,11 @@ impl<'a> Stage<'a> {
 
     /// Deletes every object of an example, finalizers first.
     fn clear(&mut self) {
-        for (collection, _) in COLLECTIONS {
+        for (collection, kind) in COLLECTIONS {
+            // Requests make volumes, claims and namespaces only: of the rest there is what an example began with.
+            if !self.used.contains(kind) && !kind.starts_with("PersistentVolume") {
+                continue;
+            }
             let list = self.plane.get(ARRANGER, collection).expect_ok();
             for item in list["items"].as_array().into_iter().flatten() {
                 self.remove(collection, item);
@@ -207,7 +214,10 @@ impl<'a> Stage<'a> {
             if stored.pointer("/metadata/deletionTimestamp").is_some() {
                 self.end_namespace(name);
                 self.make_namespace(name);
-            } else {
+            } else if [TENANT, "team"]
+                .iter()
+                .any(|label| !stored["metadata"]["labels"][label].is_null())
+            {
                 self.label(&target, &json!({TENANT: null, "team": null}));
             }
         }
@@ -215,6 +225,7 @@ impl<'a> Stage<'a> {
             self.end_namespace(name);
         }
         self.uids.clear();
+        self.used.clear();
     }
 
     fn remove(&self, collection: &str, item: &Value) {
@@ -227,13 +238,17 @@ impl<'a> Stage<'a> {
             }
         };
         let free = Body::merge_patch(&json!({"metadata": {"finalizers": null}}));
+        let now = Body::json(&json!({"gracePeriodSeconds": 0, "propagationPolicy": "Background"}));
+        let mut is_held = !item["metadata"]["finalizers"].is_null();
+        // A controller may put a finalizer back in between.
         crate::eventually::eventually("an object goes", Duration::from_secs(10), || {
-            let now =
-                Body::json(&json!({"gracePeriodSeconds": 0, "propagationPolicy": "Background"}));
-            self.plane.request(ARRANGER, Method::DELETE, &path, now);
-            self.plane.request(ARRANGER, Method::PATCH, &path, free.clone());
-            let reply = self.plane.get(ARRANGER, &path);
-            if reply.code == 404 { Ok(()) } else { Err(reply.to_string()) }
+            if is_held {
+                self.plane.request(ARRANGER, Method::PATCH, &path, free.clone());
+            }
+            let reply = self.plane.request(ARRANGER, Method::DELETE, &path, now.clone());
+            is_held = !reply.json["metadata"]["finalizers"].is_null();
+            let is_gone = reply.code == 404 || reply.code == 200 && !is_held;
+            if is_gone { Ok(()) } else { Err(reply.to_string()) }
         });
     }
 }

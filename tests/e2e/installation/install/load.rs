@@ -15,6 +15,7 @@ use super::site::unclaimed_volume;
 use crate::eventually::{eventually, wait};
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Plane, Reply};
+use crate::runner::extent;
 
 /// Writers at work until they are stopped.
 pub(super) struct Load {
@@ -46,7 +47,9 @@ pub(super) struct Tally {
 }
 
 /// Between two writes of one writer: the machine has more to do than to answer them.
-const PAUSE: Duration = Duration::from_millis(20);
+fn between_writes() -> Duration {
+    Duration::from_millis(if extent().is_full { 20 } else { 60 })
+}
 
 /// The volume that guard protects.
 pub(super) const BOUND: &str = "load-bound";
@@ -123,7 +126,7 @@ impl Shared {
             if let Err(failure) = failure {
                 self.failures.lock().expect("no holder panics").push((at, failure));
             }
-            wait(PAUSE);
+            wait(between_writes());
         }
     }
 

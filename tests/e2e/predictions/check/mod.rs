@@ -25,7 +25,7 @@ pub(crate) const CASES: &[Case] = &[case!(what_check_predicts_happens)];
 
 /// Changes in all, and in an everyday run.
 const CHANGES_FULL: u64 = 500;
-const CHANGES: u64 = 60;
+const CHANGES: u64 = 40;
 
 /// Changes between two new clusters. Each is of another object: who owns a field after an apply, `check` does
 /// not read.

@@ -41,7 +41,23 @@ fn the_pipelines_run_as_they_are_written() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("[bound-volume-capacity] "), "{said}");
+    let hook = blocks.iter().find(|block| block.contains("git checkout-index")).unwrap();
+    a_hook_stops_a_commit(&shell, hook);
     pipelines_hold_the_same_commands(&blocks);
+}
+
+/// As a hook, the block is run by git, and its exit code decides.
+fn a_hook_stops_a_commit(shell: &Shell<'_>, hook: &str) {
+    let write = |name: &str, text: &str| std::fs::write(shell.folder.join(name), text).unwrap();
+    write(".git/hooks/pre-commit", hook);
+    shell.run("chmod +x .git/hooks/pre-commit && git commit -q --allow-empty -m nothing");
+    let recycled = VOLUME.replace("Retain", "Recycle").replace("pv-db", "pv-recycled");
+    write("manifests/recycled.yaml", &recycled.replace("/db}", "/recycled}"));
+    let output = shell.output("git add manifests/recycled.yaml && git commit -qm recycled");
+    let reported =
+        String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{reported}");
+    assert!(reported.contains("[recycle-policy] "), "{reported}");
 }
 
 /// The commands of the pipelines of others are those that were run, but for the forms of the report.

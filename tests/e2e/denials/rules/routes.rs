@@ -104,7 +104,9 @@ pub(crate) fn shot(stage: &Stage<'_>, send: Send, route: Route) -> Result<Shot, 
         }
         (Send::Create(_), _) => Err("the example is a creation"),
         (Send::Delete(_), _) => Err("the example is a deletion"),
-        (Send::MergeStatus { .. }, _) => Err("the API server resets status on every other route"),
+        (Send::MergeStatus { .. }, _) => {
+            Err("the API server resets status with every other request type")
+        }
     }
 }
 
@@ -194,7 +196,7 @@ fn merge(stage: &Stage<'_>, target: &str, patch: &str, route: Route) -> Result<S
             Ok(applied(&path, &object))
         }
         Route::Status if patch.get("spec").is_some() => {
-            Err("the API server resets spec on this route")
+            Err("the API server resets spec with this request type")
         }
         Route::Status => Ok(patch_shot(format!("{path}/status"), &patch)),
         Route::LastFinalizer => {

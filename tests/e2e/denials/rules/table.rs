@@ -182,7 +182,7 @@ impl Table {
 
     fn document(&mut self) -> String {
         let mut out = String::from(
-            "# Which rule holds on which route\n\n\
+            "# Rules by request type\n\n\
              Made by the end-to-end tests (`make generate`); do not edit. Each number counts changes that \
              a real API server denied for that request type, dry runs included, and after the slash the \
              allowed counterparts that passed. A letter is the reason why the request type cannot carry the hazard.\n\n",
@@ -244,11 +244,11 @@ impl Table {
         match route.operation() {
             Operation::Create => "a new object has nothing yet that this rule protects",
             Operation::Update if has(Operation::UpdateStatus) => {
-                "the API server resets status on this route"
+                "the API server resets status with this request type"
             }
             Operation::Update => "an update deletes nothing",
             Operation::UpdateStatus if has(Operation::Update) => {
-                "the API server resets spec on this route"
+                "the API server resets spec with this request type"
             }
             Operation::UpdateStatus => "a change of status deletes nothing",
             Operation::Finalize => unreachable!("no route is one"),

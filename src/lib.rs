@@ -70,7 +70,7 @@
 //! |---|---|---|
 //! | view | the observed objects with indices, and the writes assumed to have succeeded | a client-go store has neither |
 //! | evidence | a view, corrected by the live reads of one decision | an informer's cache knows no proof that an object is absent |
-//! | pairing | how `claimRef` and `volumeName` of a volume and a claim point at each other | Kubernetes names three of the nine cases |
+//! | pairing | how `claimRef` and `volumeName` of a volume and a claim point at each other | Kubernetes names three of the eight cases |
 //! | mismatch | one reason why a volume does not fit a claim | Kubernetes reports the first reason only, as text |
 //! | settle | apply decisions to a view until none is left | the API server does not run controllers in memory |
 //! | prebind | choose the volume of a claim, or the claim of a volume, before any binder does | the documentation describes it without a name |
@@ -155,8 +155,8 @@
 //! **Architecture invariant:** a verdict does not depend on the order of objects, events or keys. Hash tables are used
 //! for lookups only; whatever is iterated is sorted.
 //!
-//! **Architecture invariant:** only the leader writes, each write names the uid and version on which it was decided,
-//! and no object has two writes in flight.
+//! **Architecture invariant:** only the leader writes to PersistentVolumes and PersistentVolumeClaims; each such write
+//! names the uid and version on which it was decided, and no object has two writes in flight.
 //!
 //! **Architecture invariant:** admission has no side effects. The webhook writes nothing to the cluster, and no rule
 //! can distinguish a dry run from a real request.

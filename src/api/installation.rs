@@ -14,7 +14,7 @@ pub struct Installation {
 
 /// Why a text names no installation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" names no installation; write NAMESPACE/NAME, as given to helm")]
+#[error("\"{0}\" names no installation; write NAMESPACE/NAME, as `helm get notes` prints it")]
 pub struct InstallationError(String);
 
 impl Installation {

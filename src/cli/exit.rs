@@ -7,7 +7,8 @@ use crate::client::connect::ConnectError;
 pub enum Exit {
     /// Clean, or warnings only.
     Clean = 0,
-    /// A denial by a rule or by the API server; or nothing matched and `--require-match`.
+    /// A denial by a rule or by the API server, or something that somebody has to fix (`plan`, `explain`, `doctor`); or
+    /// nothing matched and `--require-match`.
     Denied = 1,
     /// Wrong usage or unreadable input.
     Usage = 2,

@@ -2,7 +2,7 @@
 //! instead of saying so.
 //!
 //! A kubeconfig is input of a user, and names commands and files. Not here: how a client is made
-//! of one (`client`).
+//! of one (`connect`).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

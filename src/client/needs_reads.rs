@@ -11,8 +11,8 @@ use std::task::{Context, Poll, Waker};
 use crate::binding::{LiveReads, Read};
 use crate::rules::{Judgement, PlannedMutations};
 
-/// How often reads are made for one question. Each round reads at least one new object, and no
-/// rule rests on more than a volume, its holder and a class.
+/// How often reads are made for one question. Each round reads at least one new object, and the longest chain is a volume,
+/// its holder, and what the holder depends on.
 const ROUNDS_COUNT_MAX: usize = 4;
 
 /// A decision that names the reads that would settle it.
@@ -59,7 +59,7 @@ pub async fn judge_with_reads<T: NeedsReads, F: Future<Output = LiveReads>>(
     }
 }
 
-/// The same for a shell that has nothing else to do while it reads: `read` may block.
+/// The same for a caller that has nothing else to do while it reads: `read` may block.
 pub fn judge_with_reads_blocking<T: NeedsReads>(
     step: impl FnMut(&LiveReads) -> T,
     mut read: impl FnMut(&[Read], &mut LiveReads),
@@ -70,7 +70,7 @@ pub fn judge_with_reads_blocking<T: NeedsReads>(
     }));
     let mut context = Context::from_waker(Waker::noop());
     loop {
-        // Every answer is there when it is asked for, so the first turn is the last.
+        // Every answer is there when it is asked for, so the first poll is the last.
         if let Poll::Ready(decision) = settling.as_mut().poll(&mut context) {
             return decision;
         }

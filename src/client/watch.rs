@@ -147,6 +147,8 @@ enum Interruption {
     Expired,
     #[error("the API server sent nothing for two minutes")]
     Silent,
+    #[error("the API server did not respond within a minute")]
+    NoResponse,
     #[error("a page of the list took longer than a minute")]
     SlowPage,
     #[error("the API server cannot be reached: {0}")]
@@ -166,7 +168,7 @@ struct Watcher<H> {
     version: Option<String>,
     /// Whether the API server streams lists, until it says that it does not.
     streams: bool,
-    /// Whether an interruption was logged: an API server that is away for an hour is three lines, not thousands. A
+    /// Whether an interruption was logged: an API server that is away for an hour is two lines, not thousands. A
     /// metric shows how old the view is.
     is_interrupted: bool,
 }
@@ -280,7 +282,7 @@ impl<H: EventHandler> Watcher<H> {
         let request = Request::builder().method(Method::GET).uri(uri).body(Body::empty());
         let request = request.map_err(|error| Interruption::Broken(error.to_string()))?;
         let sent = timeout(PAGE_TIMEOUT, self.client.send(request)).await;
-        let sent = sent.map_err(|_| Interruption::Silent)?;
+        let sent = sent.map_err(|_| Interruption::NoResponse)?;
         sent.map_err(|error| Interruption::Unreachable(cause(&error)))
     }
 

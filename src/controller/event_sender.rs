@@ -32,7 +32,7 @@ pub(super) enum WatchEvent {
 /// takes to arrive, so that more are pending only where it has no processor.
 const EVENTS_COUNT_MAX: usize = 16 * 1024;
 
-/// The room that there must be before a watch reads on. Each of the four then brings a page of 500 objects, or a piece of
+/// The room that there must be before a watch reads on. Each of the five then brings a page of 500 objects, or a piece of
 /// a stream: at most 400 KB, as the HTTP library reads, some 600 events.
 const ROOM: usize = EVENTS_COUNT_MAX / 2;
 

@@ -1,7 +1,7 @@
 //! The health port: liveness, readiness and startup probes, and metrics.
 //!
-//! Ready means a valid certificate, and that every resource was listed once. A watch that is cut does not end
-//! readiness, because it would take down all replicas at once. Only a drain does.
+//! Ready means a certificate that has not expired, and that every resource was listed once. A watch that is cut does
+//! not end readiness, because it would take down all replicas at once: a drain does, and the end of the certificate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

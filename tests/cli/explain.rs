@@ -335,6 +335,27 @@ fn a_claim_that_names_the_wrong_volume_is_to_be_re_created() {
     );
 }
 
+/// A restored claim that lost the binder's annotations: its volume is reclaimed when it goes.
+#[test]
+fn a_claim_to_which_a_volume_is_bound_is_not_deleted_without_retain() {
+    let state = "kind: PersistentVolumeClaim\nmetadata: {namespace: db, name: data, uid: u-data}\nspec: {accessModes: \
+        [ReadWriteOnce], volumeName: v, volumeMode: Block, resources: {requests: {storage: 5Gi}}}\n---\n\
+        kind: PersistentVolume\nmetadata: {name: v, uid: u-v}\nspec: {capacity: {storage: 5Gi}, accessModes: \
+        [ReadWriteOnce], persistentVolumeReclaimPolicy: Delete, claimRef: {namespace: db, name: data, uid: u-data}}\n\
+        status: {phase: Bound}\n---\n\
+        kind: PersistentVolume\nmetadata: {name: free, uid: u-free}\nspec: {capacity: {storage: 5Gi}, accessModes: \
+        [ReadWriteOnce], volumeMode: Block}\nstatus: {phase: Available}\n";
+    let run = explain(state, &["pvc/data"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(!run.stdout.contains("kubectl"), "{}", run.stdout);
+    let advice = "note: no command fixes it; set persistentVolumeReclaimPolicy of PV \"v\" to Retain, then delete the PVC \
+        and re-create it without spec.volumeName, and add a PV ";
+    assert!(run.stdout.contains(advice), "{}", run.stdout);
+    // The same claim after it was re-created: nothing is bound to it.
+    let run = explain(&state.replace("uid: u-data}\nspec", "uid: u-new}\nspec"), &["pvc/data"]);
+    assert!(run.stdout.contains("kubectl"), "{}", run.stdout);
+}
+
 #[test]
 fn an_unreadable_pod_or_event_is_reported() {
     let pod = STATE.replace("claimName: data}", "claimName: true}");

@@ -200,10 +200,11 @@ pub struct ControllerArgs {
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = "\
 Nothing is changed: a PersistentVolumeClaim and a PersistentVolume are created as a dry run only. Each line names a \
-check and whether it is ok, BAD or, where the account lacks a permission, unknown.\n\n\
+check and whether it is ok, BAD or, where it could not be checked, unknown.\n\n\
 Exit codes: 0 nothing is bad; 1 something is; 4 the cluster cannot be reached.")]
 pub struct DoctorArgs {
-    /// Namespace and name of the Helm release.
+    /// Namespace and name of the installation: the Helm release's name if it contains "bindery", else
+    /// RELEASE-bindery.
     #[arg(long, value_name = "NAMESPACE/NAME", default_value = "bindery/bindery")]
     pub installation: Installation,
     /// The Secret with the serving certificate, in the same namespace; NAME-tls if left out, which the controller
@@ -361,7 +362,8 @@ pub struct WebhooksArgs {
     /// CA certificate that signs the webhook's certificate, PEM.
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
-    /// Configuration of the webhook, for the account of its controller.
+    /// Configuration of the webhook: the account of its controller, the Namespace labels by which overrides select, and
+    /// tenancy.label. Generate again when they change.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Form of the output.

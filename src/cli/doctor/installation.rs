@@ -1,5 +1,6 @@
 //! The installation that is verified, and what its cluster stores.
 
+use super::check_result::CheckResult;
 use serde_json::Value;
 
 use crate::api::installation::Installation;
@@ -25,14 +26,33 @@ pub(super) enum Found {
 }
 
 impl InspectedInstallation {
-    /// What the installation is configured to do; none if that may not be seen or cannot be read.
+    /// What the installation is configured to do; none if that may not be seen.
     pub(super) fn configuration(&self) -> Result<Option<Configuration>, Failure> {
+        Ok(self.read_configuration()?.and_then(Result::ok))
+    }
+
+    /// What is wrong with the configuration.
+    pub(super) fn configuration_problem(&self) -> Result<Option<CheckResult>, Failure> {
+        let problem = self.read_configuration()?.and_then(Result::err);
+        Ok(problem.map(|problem| {
+            let text = format!(
+                "{problem}; replicas keep the last configuration that was good, and one that starts does not \
+                 serve; correct the ConfigMap"
+            );
+            CheckResult::bad("configuration", text)
+        }))
+    }
+
+    fn read_configuration(&self) -> Result<Option<Result<Configuration, String>>, Failure> {
         let (namespace, name) = (self.installation.namespace(), self.installation.configuration());
         let path = format!("/api/v1/namespaces/{namespace}/configmaps/{name}");
         Ok(match self.get(&path)? {
             Found::Object(object) => {
-                let text = object["data"]["config.yaml"].as_str().unwrap_or_default();
-                config::read(text, &name).ok()
+                let read = match object["data"]["config.yaml"].as_str() {
+                    Some(text) => config::read(text, &name).map_err(|error| error.to_string()),
+                    None => Err(format!("ConfigMap \"{namespace}/{name}\" has no key config.yaml")),
+                };
+                Some(read)
             }
             Found::Missing | Found::Hidden => None,
         })

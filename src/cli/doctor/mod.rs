@@ -31,6 +31,7 @@ pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
         InspectedInstallation { cluster, installation, serving_secret, has_no_controller };
     // The first request: an API server that does not answer it answers none.
     let mut findings = vec![parts::version(&subject)?];
+    findings.extend(subject.configuration_problem()?);
     findings.extend(registrations::findings(&subject)?);
     findings.extend(trust::findings(&subject)?);
     findings.push(parts::replicas(&subject)?);

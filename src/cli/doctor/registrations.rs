@@ -46,13 +46,22 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResul
             Found::Missing => CheckResult::bad(
                 CHECK,
                 format!(
-                    "there is no {path}; the API server calls no webhook and denies nothing; install the chart"
+                    "there is no {path}; the API server {}; install the chart",
+                    without(collection)
                 ),
             ),
             Found::Object(found) => compared(collection, &wanted, &found, depth),
         });
     }
     Ok(findings)
+}
+
+/// What the API server does without a configuration of this kind.
+fn without(collection: &str) -> &'static str {
+    match collection {
+        "mutatingwebhookconfigurations" => "sends nothing to be mutated, and repairs nothing",
+        _ => "sends nothing to be validated, and denies nothing",
+    }
 }
 
 /// The path of one of the two configurations.

@@ -69,7 +69,7 @@ pub(super) fn explain(cluster: &SettledCluster, key: &ClaimKey) -> Result<Explan
         let mut fixes = find_fixes(cluster, claim, outcome, &misses).into_iter();
         explanation.fix = fixes.next();
         explanation.alternatives = fixes.collect();
-        explanation.notes.extend(advice(claim, outcome, explanation.fix.as_ref()));
+        explanation.notes.extend(advice(after, claim, outcome, explanation.fix.as_ref()));
     }
     Ok(explanation)
 }
@@ -263,6 +263,10 @@ fn find_fixes(
         // A re-created claim would lose its own data.
         repairs.retain(|repair| repair.volume.is_some());
     }
+    if held_volume(&cluster.state.view, claim).is_some() {
+        // A deleted claim releases its volume, which is then reclaimed.
+        repairs.retain(|repair| !repair.deletes_claim());
+    }
     repairs.sort_by_key(|repair| repair.harm(claim));
     let mut fixes: Vec<Fix> = Vec::new();
     for repair in repairs.iter().filter(|repair| helps(repair, cluster, claim)) {
@@ -285,8 +289,15 @@ fn is_former(volume: &Volume, claim: &Claim) -> bool {
         && matches!(&volume.reservation, Reservation::Held(key, _) if *key == claim.key)
 }
 
+/// The volume that is bound to this very claim, although the claim does not say so.
+fn held_volume<'a>(view: &'a View, claim: &Claim) -> Option<&'a Volume> {
+    let mut reserved = view.reserved_for(&claim.key).filter_map(|name| view.volume(name));
+    let uid = claim.uid.as_ref()?;
+    reserved.find(|volume| volume.reservation.uid() == Some(uid)).map(AsRef::as_ref)
+}
+
 /// What to do if no command can do it.
-fn advice(claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>) -> Option<String> {
+fn advice(view: &View, claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>) -> Option<String> {
     let is_milder = fix.is_some_and(|fix| fix.harm == Harm::Less);
     if fix.is_some() && !is_milder {
         return None;
@@ -303,10 +314,14 @@ fn advice(claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>) -> Option<St
     };
     // A claim that names an existing volume cannot bind to another.
     let names_another = matches!(outcome, ClaimOutcome::Taken(_) | ClaimOutcome::Unfit(..));
-    let first = if names_another {
-        "delete the PVC and re-create it without spec.volumeName, and "
-    } else {
-        ""
+    let first = match held_volume(view, claim) {
+        _ if !names_another => String::new(),
+        None => "delete the PVC and re-create it without spec.volumeName, and ".to_owned(),
+        Some(held) => format!(
+            "set persistentVolumeReclaimPolicy of PV \"{}\" to Retain, then delete the PVC and re-create it \
+             without spec.volumeName, and ",
+            held.name
+        ),
     };
     let beginning =
         if is_milder { "to keep the request as it is, " } else { "no command fixes it; " };

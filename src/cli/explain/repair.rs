@@ -1,7 +1,7 @@
 //! Changes after which a volume and a claim match, and whether they help.
 //!
 //! A volume's labels, class and reservation can be changed while it is free. Of a claim only a missing
-//! class can; for anything else it is re-created, which loses nothing, as it never had a volume. Nothing
+//! class can; for anything else it is re-created, which loses nothing where no volume is bound to it. Nothing
 //! is proposed for a volume whose data would be deleted, or that is bound to or reserved for a claim.
 //!
 //! Not here: the spelling as commands (`command`).
@@ -77,6 +77,14 @@ impl ClaimRepair {
     /// How much it changes of what `claim` asks for.
     pub(super) fn harm(&self, claim: &Claim) -> Harm {
         self.of_data.max(self.harm_to_request(claim))
+    }
+
+    /// Whether the claim is deleted on the way.
+    pub(super) fn deletes_claim(&self) -> bool {
+        match self.claim {
+            ClaimChange::None | ClaimChange::SetClass(_) => false,
+            ClaimChange::Recreate(_) => true,
+        }
     }
 
     fn harm_to_request(&self, claim: &Claim) -> Harm {

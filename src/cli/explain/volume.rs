@@ -128,7 +128,7 @@ fn released(why: &ReleasedFor, holder: &str) -> (bool, String) {
             true,
             format!(
                 "{gone}, and the recycler does not empty it, because the files of PV \"{other}\" are inside or \
-                 around its path; set persistentVolumeReclaimPolicy to Retain, or give one of the two another path"
+                 around its path; set persistentVolumeReclaimPolicy to Retain"
             ),
         ),
         ReleasedFor::Recycler => (false, format!("{gone}; the recycler empties it")),

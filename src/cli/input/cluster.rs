@@ -161,10 +161,15 @@ async fn get(client: &Client, path: &str, timeout: Duration) -> Result<String, R
     match tokio::time::timeout(timeout, client.request_text(request)).await {
         Ok(Ok(text)) => Ok(text),
         Ok(Err(kube::Error::Api(status))) => {
-            let failure = Failure::unreachable(format!(
-                "the cluster denies access to {path}: {}; use an account with the permission, or a dump",
-                status.message.trim_end_matches('.')
-            ));
+            let message = status.message.trim_end_matches('.');
+            let failure = Failure::unreachable(match status.code {
+                401 | 403 => format!(
+                    "the cluster denies access to {path}: {message}; use an account with the permission, or a dump"
+                ),
+                code => format!(
+                    "the API server answered {code} for {path}: {message}; try again, or use a dump"
+                ),
+            });
             Err(match status.code {
                 403 => ReadError::Forbidden(failure),
                 404 => ReadError::NotFound(failure),

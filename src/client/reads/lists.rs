@@ -65,7 +65,10 @@ async fn pods<T>(
             Err(missing) => Err(missing),
         };
         // A list is never absent: that it is not found says nothing.
-        let Ok(text) = text else { return ReadResult::Failed };
+        let text = match text {
+            Ok(text) => text,
+            Err(missing) => return missing.failed(),
+        };
         match take(&text) {
             Ok(ControlFlow::Break(found)) => return ReadResult::Found(Arc::new(found)),
             Ok(ControlFlow::Continue(next)) => token = next,
@@ -88,14 +91,15 @@ pub(super) async fn any_node(reader: &LiveReader, term: &NodeTerm) -> ReadResult
             Ok(_) => ReadResult::Found(Arc::new(())),
             Err(error) => decoded(Err(error)),
         },
-        Err(_) => ReadResult::Failed,
+        Err(missing) => missing.failed(),
     }
 }
 
 /// The class that claims without a class get.
 pub(super) async fn default_class(reader: &LiveReader) -> ReadResult<Class> {
-    let Ok(text) = reader.fetch("", "/apis/storage.k8s.io/v1/storageclasses").await else {
-        return ReadResult::Failed;
+    let text = match reader.fetch("", "/apis/storage.k8s.io/v1/storageclasses").await {
+        Ok(text) => text,
+        Err(missing) => return missing.failed(),
     };
     let classes = items(&text).and_then(|items| items.into_iter().map(class).collect());
     let classes: Vec<Class> = match classes {

@@ -57,12 +57,12 @@ pub(super) async fn fate(
     }
     let path = match path(reader, namespace, owner).await {
         Ok(Some(path)) => path,
-        Ok(None) | Err(Missing::Forbidden) => return hidden(),
-        Err(Missing::Absent | Missing::TooLong | Missing::Failed) => return ReadResult::Failed,
+        Ok(None) | Err(Missing::Forbidden(_)) => return hidden(),
+        Err(missing) => return missing.failed(),
     };
     match reader.fetch(namespace, &path).await {
         Ok(text) => fate_of(&text, owner),
-        Err(Missing::Forbidden) => hidden(),
+        Err(Missing::Forbidden(_)) => hidden(),
         Err(missing) => missing.into(),
     }
 }
@@ -77,9 +77,9 @@ async fn node_fate(reader: &LiveReader, owner: &Owner) -> ReadResult<OwnerState>
     let path = format!("/api/v1/nodes?fieldSelector=metadata.name%3D{}", escaped(&owner.name));
     let text = match reader.fetch("", &path).await {
         Ok(text) => text,
-        Err(Missing::Forbidden) => return ReadResult::Found(Arc::new(OwnerState::Hidden)),
+        Err(Missing::Forbidden(_)) => return ReadResult::Found(Arc::new(OwnerState::Hidden)),
         // A list is never absent: that it is not found says nothing.
-        Err(Missing::Absent | Missing::TooLong | Missing::Failed) => return ReadResult::Failed,
+        Err(missing) => return missing.failed(),
     };
     match items(&text).map(|nodes| nodes.first().copied()) {
         Ok(Some(node)) => fate_of(node, owner),

@@ -144,8 +144,22 @@ impl<T> From<Missing> for ReadResult<T> {
     fn from(missing: Missing) -> Self {
         match missing {
             Missing::Absent => Self::NotFound,
-            Missing::Forbidden | Missing::TooLong | Missing::Failed => Self::Failed,
+            other @ (Missing::Forbidden(_) | Missing::TooLong | Missing::Failed) => other.failed(),
         }
+    }
+}
+
+impl Missing {
+    /// Something that is not known, also if it would be absent.
+    pub(super) fn failed<T>(self) -> ReadResult<T> {
+        if let Self::Forbidden(path) = self {
+            tracing::warn!(
+                %path,
+                "the API server denies this account a read; the webhook allows what it cannot check, and the \
+                 controller does not bind; grant the permission, as the chart's roles do"
+            );
+        }
+        ReadResult::Failed
     }
 }
 

@@ -17,12 +17,12 @@ pub(super) const USUAL_BYTES_MAX: usize = 32 * 1024;
 pub(super) const ANSWER_BYTES_MAX: usize = 10 * 1024 * 1024;
 
 /// Why there is no text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
     /// The API server says that there is no such object.
     Absent,
-    /// It does not let us see it.
-    Forbidden,
+    /// The account may not read what is at this path.
+    Forbidden(Box<str>),
     /// The answer has more bytes than were allowed for.
     TooLong,
     /// It did not answer.
@@ -60,7 +60,7 @@ async fn send(client: &Client, path: &str) -> Result<Body, Missing> {
     let status: Option<Status> = serde_json::from_slice(&bytes).ok();
     match (code.as_u16(), status) {
         (_, Some(status)) if is_absent(&status) => Err(Missing::Absent),
-        (403, _) => Err(Missing::Forbidden),
+        (403, _) => Err(Missing::Forbidden(path.into())),
         (_, status) => Err(failed(path, &status.map_or(code.to_string(), |status| status.message))),
     }
 }

@@ -129,11 +129,16 @@ impl Followed {
     ) -> Result<Option<(String, RegisteredWebhooks)>, Unknown> {
         let read = match &*self.state.borrow_and_update() {
             ObjectState::Unseen => return Err(Unknown),
-            ObjectState::Absent => return Ok(None),
-            ObjectState::Present(text) => RegisteredWebhooks::read(text.as_str(), installation),
+            ObjectState::Absent => None,
+            ObjectState::Present(text) => {
+                Some(RegisteredWebhooks::read(text.as_str(), installation))
+            }
         };
-        match read {
-            Ok(registered) => Ok(Some((self.path.clone(), registered))),
+        match read.transpose() {
+            Ok(registered) => {
+                self.is_logged = false;
+                Ok(registered.map(|registered| (self.path.clone(), registered)))
+            }
             Err(error) => {
                 self.log_error(&error.to_string());
                 Err(Unknown)
@@ -143,7 +148,11 @@ impl Followed {
 
     fn log_error(&mut self, reason: &str) {
         if !std::mem::replace(&mut self.is_logged, true) {
-            tracing::error!(path = self.path, reason, "certificates cannot be kept");
+            tracing::error!(
+                path = self.path,
+                reason,
+                "certificates cannot be renewed; API servers trust no replica once they expire"
+            );
         }
     }
 }

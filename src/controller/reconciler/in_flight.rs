@@ -81,7 +81,7 @@ impl InFlightWrites {
         self.owners.contains(key)
     }
 
-    /// The volume as it was before the write to it.
+    /// The object as it was before the write to it.
     pub(super) fn before(&self, object: &ObjectKey) -> Option<&Observed> {
         self.by_object.get(object).map(|write| &write.before)
     }

@@ -3,7 +3,7 @@
 //! Objects are reconciled one after the other on one store. A write is assumed to succeed when it is
 //! sent, so that the next decision does not give the same volume away, and is taken back if it failed. Many
 //! requests are in flight at a time, but only one write to any object; a decision that rests on an object with
-//! a write in flight waits for its result. Not here: how requests are sent, and when writing is allowed (`run`).
+//! a write in flight waits for its result. Not here: how requests are sent, and when writing is allowed (`runner`).
 
 mod affected;
 mod events;

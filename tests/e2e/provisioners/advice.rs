@@ -82,7 +82,7 @@ const CARELESS: [Careless; 11] = [
     },
     Careless {
         rule: "duplicate-backend",
-        steps: &[Step::Retain, Step::DeleteVolume],
+        steps: &[],
         before: nothing,
         send: |held, query| held.second_volume(query),
     },

@@ -1,7 +1,9 @@
 //! A second volume on the same storage.
 
 use super::prelude::*;
-use crate::model::{AccessMode, Deletion, ReclaimPolicy, Storage, StorageKind, Volume, VolumeMode};
+use crate::model::{
+    AccessMode, Deletion, ReclaimPolicy, Storage, StorageKind, Volume, VolumeMode, VolumePhase,
+};
 
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-backend",
@@ -126,10 +128,22 @@ fn is_harmful(new: &Volume, other: &Volume) -> bool {
 
 fn text(new: &Volume, other: &Volume) -> String {
     let place = new.storage.as_ref().map_or("", Storage::place);
+    let deleted = if is_reclaimed(new) || is_reclaimed(other) {
+        ", and the data of both would be deleted with one"
+    } else {
+        ""
+    };
+    let replaced = if other.phase == VolumePhase::Bound {
+        String::new()
+    } else {
+        format!(
+            ", or set persistentVolumeReclaimPolicy of \"{}\" to Retain, then delete it",
+            other.name
+        )
+    };
     format!(
         "PV \"{}\" would use the storage of PV \"{}\" ({place}); two PVCs would write the same \
-         files, and the data of both would be deleted with one; use other storage, or set \
-         persistentVolumeReclaimPolicy of \"{}\" to Retain, then delete it",
-        new.name, other.name, other.name
+         files{deleted}; use other storage{replaced}",
+        new.name, other.name
     )
 }

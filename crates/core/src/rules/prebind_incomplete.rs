@@ -51,12 +51,12 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
             let missing = if key.name.is_empty() { "name" } else { "namespace" };
             format!(
                 "spec.claimRef of PV \"{name}\" has no {missing}; no PVC could ever use the PV; \
-                 set namespace and name, or remove claimRef"
+                 set namespace and name, or remove spec.claimRef if the PV holds no data"
             )
         }
         (Reservation::Named(_) | Reservation::Held(..), ReservationKind::Other(kind)) => format!(
             "spec.claimRef of PV \"{name}\" names a {kind}; the binder treats it as a PVC of that \
-             name; name a PersistentVolumeClaim, or remove claimRef"
+             name; name a PersistentVolumeClaim, or remove spec.claimRef if the PV holds no data"
         ),
         (Reservation::Named(_) | Reservation::Held(..), ReservationKind::Claim)
         | (Reservation::Free, _) => return Vec::new(),

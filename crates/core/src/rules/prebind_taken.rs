@@ -1,7 +1,7 @@
 //! Prebinding to a volume or a claim that is taken.
 
 use super::judging::actor::Actor;
-use super::judging::prebind::{REQUEST_TYPES, is_reserved_for, not_available};
+use super::judging::prebind::{OTHER_CLAIM, REQUEST_TYPES, is_reserved_for, not_available};
 use super::prelude::*;
 use crate::binding::{Pairing, pairing};
 use crate::model::annotations::BOUND_BY_CONTROLLER;
@@ -141,7 +141,7 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
         let other = claim.volume.as_ref()?;
         let text = format!(
             "PVC \"{key}\" already has PV \"{other}\"; PV \"{}\" would stay reserved and unused; \
-             remove spec.claimRef or name another PVC",
+             {OTHER_CLAIM}",
             new.name
         );
         let violation = Violation::new("spec.claimRef", text).depending_on(dependency);
@@ -158,7 +158,7 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
     let rival = evidence.reserved_for(key).find(|rival| is_rival(rival, new, claim))?;
     let text = format!(
         "PV \"{}\" is already reserved for PVC \"{key}\"; one of the two would stay unused; \
-         remove spec.claimRef of \"{}\", or of the other",
+         name another PVC in spec.claimRef of \"{}\", or remove it if that PV holds no data",
         rival.name, new.name
     );
     let read = Read::Volume(rival.name.clone());

@@ -1,6 +1,7 @@
 //! A volume that is reserved for the uid of a claim that does not exist.
 
 use super::prelude::*;
+use crate::model::annotations::BOUND_BY_CONTROLLER;
 use crate::model::{ReclaimPolicy, Reservation, Volume, VolumePhase};
 
 pub(super) static RULE: Rule = Rule {
@@ -85,9 +86,11 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     }
     let text = format!(
         "spec.claimRef.uid of PV \"{}\" belongs to no existing PVC; {}; remove uid and \
-         resourceVersion from spec.claimRef",
+         resourceVersion from spec.claimRef{}",
         new.name,
-        consequence(new)
+        consequence(new),
+        // A binder would later take the name for its own choice, and clear it.
+        if new.annotations.has(BOUND_BY_CONTROLLER) { ", and the annotation pv.kubernetes.io/bound-by-controller" } else { "" }
     );
     let dependency = Dependency::on(Read::Claim(key.clone()), lookup);
     vec![Violation::new("spec.claimRef.uid", text).depending_on(dependency)]

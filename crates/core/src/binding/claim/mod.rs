@@ -258,8 +258,8 @@ fn naming(evidence: &Evidence<'_>, claim: &Claim, name: &VolumeName) -> Decision
     }
 }
 
-/// The volume that the claim names is another's. A claim for which the binder itself chose it, and which
-/// whose mark was removed, keeps its status: what its pods use is unknown.
+/// The volume that the claim names is another's. A claim whose volume the binder chose, and whose annotation
+/// bind-completed was removed, keeps its status: what its pods use is unknown.
 ///
 /// Kubernetes: `pv_controller.go`, `syncUnboundClaim`, an error without a write.
 fn taken(claim: &Claim, name: &VolumeName) -> Decision<ClaimOutcome> {

@@ -221,13 +221,13 @@ fn volumes_get_an_event_where_a_person_must_act() {
     ];
     let reported: Vec<String> = reported.into_iter().flat_map(rows).collect();
     insta::assert_snapshot!(reported.join("\n"), @r#"
-    volume pv-a Warning UnusableReservation spec.claimRef lacks a namespace or a name, so that no claim can ever take the volume; complete spec.claimRef or remove it
+    volume pv-a Warning UnusableReservation spec.claimRef lacks a namespace or a name, so that no claim can ever take the volume; complete spec.claimRef, or remove it if the volume holds no data
     volume pv-a Warning VolumeMismatch Cannot bind PersistentVolume to requested PersistentVolumeClaim "data" due to incompatible volumeMode.
     claim db/data Warning VolumeMismatch Cannot bind PersistentVolume "pv-a" to requested PersistentVolumeClaim due to incompatible volumeMode.
     volume pv-a Warning VolumeFailedDelete error getting deleter volume plugin for volume "pv-a": no volume plugin matched; no driver deletes this kind of storage; set persistentVolumeReclaimPolicy to Retain and copy what is needed, then delete the volume and its storage by hand
     volume pv-a Warning VolumeUnknownReclaimPolicy Volume has unrecognized PersistentVolumeReclaimPolicy
     volume pv-a Normal VolumeFailedRecycle Volume is used by pods: db/a,db/b
-    volume pv-a Warning VolumeFailedRecycle Volume is not recycled, because the files of volume "pv-b" are inside or around its path and would be removed too; set persistentVolumeReclaimPolicy to Retain, or give one of the two another path
+    volume pv-a Warning VolumeFailedRecycle Volume is not recycled, because the files of volume "pv-b" are inside or around its path and would be removed too; set persistentVolumeReclaimPolicy to Retain
     "#);
 }
 

@@ -62,14 +62,13 @@ pub fn volume_events(volume: &Volume, outcome: &VolumeOutcome) -> Vec<ObjectEven
             "VolumeFailedRecycle",
             format!(
                 "Volume is not recycled, because the files of volume \"{other}\" are inside or around its \
-                 path and would be removed too; set persistentVolumeReclaimPolicy to Retain, or give \
-                 one of the two another path"
+                 path and would be removed too; set persistentVolumeReclaimPolicy to Retain"
             ),
         )],
         VolumeOutcome::Unusable => vec![warning(
             "UnusableReservation",
             "spec.claimRef lacks a namespace or a name, so that no claim can ever take the volume; \
-             complete spec.claimRef or remove it"
+             complete spec.claimRef, or remove it if the volume holds no data"
                 .to_owned(),
         )],
         VolumeOutcome::OtherMode(claim) => other_mode(volume, claim),

@@ -113,7 +113,8 @@ pub fn not_available(volume: &VolumeName, claim: &str) -> String {
 }
 
 /// What to do about a volume that is reserved for a claim which it does not suit.
-pub const OTHER_CLAIM: &str = "remove spec.claimRef or name another PVC";
+pub const OTHER_CLAIM: &str =
+    "name another PVC in spec.claimRef, or remove spec.claimRef if the PV holds no data";
 
 /// The requests that can make a prebind, for the rules of this family.
 pub const REQUEST_TYPES: &[RequestType] = &[
@@ -184,7 +185,11 @@ pub fn class_text(
         Side::Volume | Side::ClaimFinds => reserved,
     };
     prebind.text(
-        [&has, &requested, &format!("use the {kind} of the PVC or remove spec.claimRef")],
+        [
+            &has,
+            &requested,
+            &format!("use the {kind} of the PVC, or remove spec.claimRef if the PV holds no data"),
+        ],
         [&requested, &format!("has another {kind}"), &format!("use the {kind} of the PV")],
         consequence,
     )

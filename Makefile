@@ -57,7 +57,8 @@ e2e: kube
 	$(CARGO_TEST) --test e2e -- --strict $(CASES)
 
 # The histories of made-up clusters beside Kubernetes' own binder, random changes that check predicts, lives of
-# storage beside the real controllers, and what takes minutes on a real server, at their full count.
+# storage beside the real controllers, what takes minutes on a real server, and every rule by every requester, with the
+# harm that its hazards do where Bindery is not installed: at their full count.
 histories: kube
 	$(CARGO_TEST) --test e2e -- --strict --full differential:: failures:: check:: storage_lifecycle:: no_false_denials:: denials::rules::
 

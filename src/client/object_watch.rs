@@ -45,6 +45,12 @@ impl SecretText {
     }
 }
 
+impl From<&str> for SecretText {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
 impl std::fmt::Debug for SecretText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} bytes", self.0.len())
@@ -144,7 +150,7 @@ async fn look_and_wait(
 async fn read(client: &Client, place: &ObjectPath) -> Result<ObjectState, Trouble> {
     let path = format!("{}/{}", place.collection, place.name);
     match send_text(client, request(Method::GET, &path, None), REQUEST_TIMEOUT).await {
-        Ok(text) => Ok(ObjectState::Present(SecretText(text.into()))),
+        Ok(text) => Ok(ObjectState::Present(text.as_str().into())),
         Err(error) if error.status().is_some_and(is_absent) => Ok(ObjectState::Absent),
         Err(other) => Err(other.into()),
     }

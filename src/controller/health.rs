@@ -1,7 +1,8 @@
 //! The health port of the controller: liveness, readiness and metrics.
 //!
 //! Ready means that every resource was listed once; nothing ends that afterwards, and nothing here restarts a pod: a
-//! controller beside a webhook must not take that down. No request reaches the loop that decides: it updates its metrics whether they are scraped or not.
+//! controller beside a webhook must not take that down. No request reaches the loop that decides: it updates its
+//! metrics whether they are scraped or not.
 
 use std::sync::Arc;
 

@@ -103,16 +103,9 @@ async fn serve(
         let pair = match &*state.borrow_and_update() {
             ObjectState::Unseen => continue,
             ObjectState::Absent => None,
-            ObjectState::Present(text) => match Secret::read(text.as_str()) {
-                Ok(secret) => secret.serving(),
-                Err(error) => {
-                    if !std::mem::replace(&mut is_logged, true) {
-                        tracing::error!(%error, "the Secret with the serving certificate cannot be read; the webhook \
-                             serves no other certificate; delete its data, so that it is issued again");
-                    }
-                    None
-                }
-            },
+            ObjectState::Present(text) => {
+                Secret::read(text.as_str()).ok().and_then(|it| it.serving())
+            }
         };
         // A fresh installation: the leader fills it within seconds.
         if pair.is_none() && replaceable.is_empty() {

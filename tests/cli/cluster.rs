@@ -103,6 +103,20 @@ fn check(claim: Option<Value>) -> (Value, Vec<String>) {
     (report, paths)
 }
 
+/// Only a denial is a matter of permissions.
+#[test]
+fn an_error_of_the_api_server_is_reported_as_what_it_is() {
+    for (code, reported) in [
+        (403, "error: the cluster denies access to /"),
+        (503, "error: the API server answered 503 for /"),
+    ] {
+        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": "no"});
+        let (output, _) = run_against(move |_| (code, status.clone()), &["plan"]);
+        assert_eq!(output.code, 4, "{output:?}");
+        assert!(output.stderr.starts_with(reported), "{output:?}");
+    }
+}
+
 #[test]
 fn a_denial_is_confirmed_live() {
     let claim = objects("PersistentVolumeClaim").remove(0);

@@ -47,13 +47,7 @@ impl InspectedInstallation {
         let (namespace, name) = (self.installation.namespace(), self.installation.configuration());
         let path = format!("/api/v1/namespaces/{namespace}/configmaps/{name}");
         Ok(match self.get(&path)? {
-            Found::Object(object) => {
-                let read = match object["data"]["config.yaml"].as_str() {
-                    Some(text) => config::read(text, &name).map_err(|error| error.to_string()),
-                    None => Err(format!("ConfigMap \"{namespace}/{name}\" has no key config.yaml")),
-                };
-                Some(read)
-            }
+            Found::Object(object) => Some(stored_configuration(&object, &name)),
             Found::Missing | Found::Hidden => None,
         })
     }
@@ -67,5 +61,32 @@ impl InspectedInstallation {
             Err(ReadError::Forbidden(_)) => Ok(Found::Hidden),
             Err(error @ ReadError::Failed(_)) => Err(error.into()),
         }
+    }
+}
+
+/// What the `ConfigMap` of this name holds, or what is wrong with it, with its place.
+fn stored_configuration(object: &Value, name: &str) -> Result<Configuration, String> {
+    let text = object["data"]["config.yaml"].as_str();
+    let text = text.ok_or_else(|| format!("ConfigMap \"{name}\" has no key config.yaml"))?;
+    config::read(text, name).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_configuration_that_cannot_be_read_is_no_default() {
+        let read = |data: Value| stored_configuration(&json!({"data": data}), "config");
+        let good =
+            "apiVersion: bindery.dev/v1\nkind: Config\nrules: {modes: {recycle-policy: off}}\n";
+        assert!(read(json!({"config.yaml": good})).is_ok());
+        let wrong = good.replace("recycle-policy", "recycled");
+        let problem = read(json!({"config.yaml": wrong})).unwrap_err();
+        assert!(problem.starts_with("config:3:"), "{problem}");
+        let problem = read(json!({"config.yml": good})).unwrap_err();
+        assert_eq!(problem, "ConfigMap \"config\" has no key config.yaml");
     }
 }

@@ -289,7 +289,7 @@ fn is_former(volume: &Volume, claim: &Claim) -> bool {
         && matches!(&volume.reservation, Reservation::Held(key, _) if *key == claim.key)
 }
 
-/// The volume that is bound to this very claim, although the claim does not say so.
+/// The volume that is reserved for this very claim, by its uid: it is Released when the claim is deleted.
 fn held_volume<'a>(view: &'a View, claim: &Claim) -> Option<&'a Volume> {
     let mut reserved = view.reserved_for(&claim.key).filter_map(|name| view.volume(name));
     let uid = claim.uid.as_ref()?;

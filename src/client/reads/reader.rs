@@ -155,8 +155,8 @@ impl Missing {
         if let Self::Forbidden(path) = self {
             tracing::warn!(
                 %path,
-                "the API server denies this account a read; the webhook allows what it cannot check, and the \
-                 controller does not bind; grant the permission, as the chart's roles do"
+                "the API server denies this account a read, so that what rests on it is not decided; grant the \
+                 permission, as the chart's roles do"
             );
         }
         ReadResult::Failed

@@ -39,7 +39,7 @@ pub(super) struct Followers {
 struct Followed {
     path: String,
     state: watch::Receiver<ObjectState>,
-    /// Whether its absence was logged.
+    /// Whether it was logged that it is missing or cannot be read, since it last could.
     is_logged: bool,
 }
 
@@ -154,5 +154,28 @@ impl Followed {
                 "certificates cannot be renewed; API servers trust no replica once they expire"
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registration_that_can_be_read_again_blocks_nothing() {
+        let installation: Installation = "bindery/bindery".parse().unwrap();
+        let (sender, state) = watch::channel(ObjectState::default());
+        let mut followed = Followed { path: "registered".to_owned(), state, is_logged: false };
+        let mut look = |state: ObjectState| {
+            sender.send_replace(state);
+            let is_known = followed.registered(&installation).is_ok();
+            (is_known, followed.is_logged)
+        };
+        let present = |text: &str| ObjectState::Present(text.into());
+        assert_eq!(look(ObjectState::Unseen), (false, false));
+        assert_eq!(look(present("[")), (false, true));
+        assert_eq!(look(present("{}")), (true, false));
+        assert_eq!(look(present("[")), (false, true));
+        assert_eq!(look(ObjectState::Absent), (true, false));
     }
 }

@@ -84,13 +84,17 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if lookup.present().is_some() {
         return Vec::new();
     }
+    // With it, a binder would later take the name for its own choice, and clear it.
+    let mark = if new.annotations.has(BOUND_BY_CONTROLLER) {
+        ", and the annotation pv.kubernetes.io/bound-by-controller"
+    } else {
+        ""
+    };
     let text = format!(
         "spec.claimRef.uid of PV \"{}\" belongs to no existing PVC; {}; remove uid and \
-         resourceVersion from spec.claimRef{}",
+         resourceVersion from spec.claimRef{mark}",
         new.name,
-        consequence(new),
-        // A binder would later take the name for its own choice, and clear it.
-        if new.annotations.has(BOUND_BY_CONTROLLER) { ", and the annotation pv.kubernetes.io/bound-by-controller" } else { "" }
+        consequence(new)
     );
     let dependency = Dependency::on(Read::Claim(key.clone()), lookup);
     vec![Violation::new("spec.claimRef.uid", text).depending_on(dependency)]

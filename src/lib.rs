@@ -19,7 +19,7 @@
 //!  7 sim            ●  ·  ·  ·  ●  ·  ■
 //!  8 telemetry      ●  ·  ●  ·  ·  ·  ·  ■
 //!  9 config         ●  ·  ●  ·  ·  ●  ·  ·  ■
-//! 10 follow         ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
+//! 10 file_watch     ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
 //! 11 listen         ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
 //! 12 client         ●  ●  ●  ·  ●  ·  ·  ●  ●  ·  ·  ■
 //! 13 webhook        ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ■
@@ -54,7 +54,7 @@
 //! | [`document`] | YAML and JSON as trees with the line and column of each key |
 //! | [`telemetry`] | metrics and logs |
 //! | [`config`] | the configuration file: modes of rules, trusted users, recycling |
-//! | [`follow`] | reload of files when they change |
+//! | [`file_watch`] | reload of files when they change |
 //! | [`certificates`] | CA and serving certificates, and their rotation |
 //! | [`listen`] | listening sockets on all addresses |
 //! | [`client`] | API client: watches, store, live reads, writes, leader election |
@@ -193,7 +193,7 @@ pub mod client;
 pub mod config;
 pub mod controller;
 pub mod document;
-pub mod follow;
+pub mod file_watch;
 pub mod listen;
 pub mod telemetry;
 pub mod webhook;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bindery::binding::Observed;
 use bindery::client::resource::ResourceKind;
-use bindery::client::watch::{EventHandler, Unreadable, follow};
+use bindery::client::watch::{EventHandler, Unreadable, watch_collection};
 use bindery::model::{ClaimPhase, ResourceVersion, VolumePhase};
 use kube::Client;
 use tokio::sync::watch;
@@ -55,7 +55,8 @@ impl Observer {
     fn start(client: Client, pairs: Pairs, watched: ResourceKind) -> Self {
         let seen = Seen { pairs, moments: Mutex::default(), count: watch::Sender::new(0) };
         let seen = Arc::new(seen);
-        let task = tokio::spawn(follow(client, watched, Arc::clone(&seen), Instant::now()));
+        let task =
+            tokio::spawn(watch_collection(client, watched, Arc::clone(&seen), Instant::now()));
         Self { seen, task }
     }
 

@@ -14,7 +14,7 @@ use crate::controller::metrics::ControllerMetrics;
 use crate::controller::mode::ControllerMode;
 use crate::controller::run::{ControllerSettings, run_metered};
 use crate::controller::{certificates, health};
-use crate::follow::configuration::ConfigurationSource;
+use crate::file_watch::configuration::ConfigurationSource;
 use crate::listen::listen;
 use crate::telemetry::logging;
 use crate::webhook::observe::ConnectionCounter;
@@ -138,7 +138,7 @@ fn periods(arguments: &ControllerArgs) -> Periods {
     Periods {
         ca: signed(arguments.ca_life),
         leaf: signed(arguments.certificate_life),
-        settle: arguments.certificate_settle,
+        propagation: arguments.certificate_propagation,
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
     use crate::cli::args::{Bindery, Command};
 
     /// What the command line with these flags comes to, or how it fails.
-    fn settled(flags: &str) -> Result<ControllerSettings, String> {
+    fn settings_of(flags: &str) -> Result<ControllerSettings, String> {
         let words: Vec<&str> =
             ["bindery", "controller"].into_iter().chain(flags.split_whitespace()).collect();
         let cli = Bindery::try_parse_from(&words).map_err(|error| error.to_string())?;
@@ -193,12 +193,12 @@ mod tests {
             ),
         ] {
             let flags = format!("--installation storage/rel {flags}");
-            let settings = settled(&flags).unwrap();
+            let settings = settings_of(&flags).unwrap();
             assert_eq!(settings.election.unwrap().timing, expected, "{flags}");
             let certificates = settings.certificates.unwrap();
             assert_eq!(certificates.election.unwrap().timing, usual, "{flags}");
         }
-        assert!(settled("--leader-elect false").unwrap().election.is_none());
+        assert!(settings_of("--leader-elect false").unwrap().election.is_none());
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
             ("--leader-elect-renew-deadline 15s", "a lease has to last longer than its holder"),
             ("--leader-elect-retry-period 9s", "a lease has to be renewed more often"),
         ] {
-            let message = settled(flags).unwrap_err();
+            let message = settings_of(flags).unwrap_err();
             assert!(message.contains(flags) && message.contains(reason), "{flags}: {message}");
         }
     }

@@ -9,7 +9,7 @@ use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
 use crate::api::installation::Installation;
 use crate::client::connect::Address;
-use crate::follow::configuration::ConfigurationSource;
+use crate::file_watch::configuration::ConfigurationSource;
 use crate::telemetry::logging;
 use crate::webhook::certificate::CertificateSource;
 use crate::webhook::run::{Options, Webhook, WebhookError};

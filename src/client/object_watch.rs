@@ -79,7 +79,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 const WATCH_SECONDS: u64 = 60;
 
 /// Watches the object at `place` until the receiver of `state` is dropped. Each state is sent once.
-pub async fn follow(client: Client, place: ObjectPath, state: watch::Sender<ObjectState>) {
+pub async fn watch_object(client: Client, place: ObjectPath, state: watch::Sender<ObjectState>) {
     let mut backoff = Backoff::new(PAUSE.0, spread((spread_of_process(), &place.name)));
     let mut is_cut = false;
     while !state.is_closed() {
@@ -110,7 +110,7 @@ pub async fn follow(client: Client, place: ObjectPath, state: watch::Sender<Obje
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum ObjectWatchError {
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error("the answer cannot be read")]
@@ -132,7 +132,7 @@ async fn look_and_wait(
     client: &Client,
     place: &ObjectPath,
     state: &watch::Sender<ObjectState>,
-) -> Result<(), Trouble> {
+) -> Result<(), ObjectWatchError> {
     let found = read(client, place).await?;
     let version = version(&found)?;
     state.send_if_modified(|known| {
@@ -147,7 +147,7 @@ async fn look_and_wait(
     Ok(())
 }
 
-async fn read(client: &Client, place: &ObjectPath) -> Result<ObjectState, Trouble> {
+async fn read(client: &Client, place: &ObjectPath) -> Result<ObjectState, ObjectWatchError> {
     let path = format!("{}/{}", place.collection, place.name);
     match send_text(client, request(Method::GET, &path, None), REQUEST_TIMEOUT).await {
         Ok(text) => Ok(ObjectState::Present(text.as_str().into())),
@@ -156,9 +156,10 @@ async fn read(client: &Client, place: &ObjectPath) -> Result<ObjectState, Troubl
     }
 }
 
-fn version(found: &ObjectState) -> Result<Option<ResourceVersion>, Trouble> {
+fn version(found: &ObjectState) -> Result<Option<ResourceVersion>, ObjectWatchError> {
     let ObjectState::Present(text) = found else { return Ok(None) };
-    let head: ObjectHead = serde_json::from_str(text.as_str()).map_err(|_| Trouble::Unreadable)?;
+    let head: ObjectHead =
+        serde_json::from_str(text.as_str()).map_err(|_| ObjectWatchError::Unreadable)?;
     Ok(Some(head.version()))
 }
 
@@ -172,7 +173,7 @@ async fn changed(
     place: &ObjectPath,
     version: &ResourceVersion,
     state: &watch::Sender<ObjectState>,
-) -> Result<(), Trouble> {
+) -> Result<(), ObjectWatchError> {
     let ObjectPath { collection, name } = place;
     let uri = format!(
         "{collection}?watch=true&fieldSelector=metadata.name%3D{name}&timeoutSeconds={WATCH_SECONDS}"
@@ -182,7 +183,7 @@ async fn changed(
     let response = timeout(REQUEST_TIMEOUT, client.send(request)).await;
     let response = response.map_err(|_| RequestError::Late)?.map_err(RequestError::from)?;
     if response.status() != StatusCode::OK {
-        return Err(Trouble::Watch(response.status()));
+        return Err(ObjectWatchError::Watch(response.status()));
     }
     let (mut body, mut buffer) = (response.into_body(), Vec::new());
     loop {
@@ -193,7 +194,7 @@ async fn changed(
         };
         match frame {
             Ok(None) | Err(_) => return Ok(()),
-            Ok(Some(Err(error))) => return Err(Trouble::Broken(cause(&error))),
+            Ok(Some(Err(error))) => return Err(ObjectWatchError::Broken(cause(&error))),
             Ok(Some(Ok(frame))) => buffer.extend(frame.into_data().unwrap_or_default()),
         }
         while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
@@ -206,10 +207,11 @@ async fn changed(
 }
 
 /// Whether an event shows a later version than this.
-fn is_news(line: &[u8], version: &ResourceVersion) -> Result<bool, Trouble> {
-    let event: EventWire = serde_json::from_slice(line).map_err(|_| Trouble::Unreadable)?;
+fn is_news(line: &[u8], version: &ResourceVersion) -> Result<bool, ObjectWatchError> {
+    let event: EventWire =
+        serde_json::from_slice(line).map_err(|_| ObjectWatchError::Unreadable)?;
     if event.r#type == "ERROR" {
-        return Err(Trouble::Broken("the API server ended it with an error".to_owned()));
+        return Err(ObjectWatchError::Broken("the API server ended it with an error".to_owned()));
     }
     Ok(event.object.version().is_newer_than(version))
 }

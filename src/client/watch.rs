@@ -103,7 +103,7 @@ pub struct Unreadable {
 }
 
 /// Watches `watched` for ever; signs of life are counted from `start`.
-pub async fn follow<H: EventHandler>(
+pub async fn watch_collection<H: EventHandler>(
     client: Client,
     watched: ResourceKind,
     handler: Arc<H>,

@@ -1,6 +1,6 @@
 //! The configuration file of the controller, and events about it beside the `ConfigMap` that it is mounted from.
 //!
-//! Not here: how a file is followed (`follow`), and what it says of recyclers (`recycle`) and labels (`reconciler`).
+//! Not here: how a file is watched (`file_watch`), and what it says of recyclers (`recycle`) and labels (`reconciler`).
 
 use kube::Client;
 use tokio::sync::mpsc::{Receiver, Sender};
@@ -10,7 +10,7 @@ use crate::binding::EventType;
 use crate::client::announce::{Message, Regarding, announce};
 use crate::client::lease::LeadershipDeadline;
 use crate::config::Configuration;
-use crate::follow::configuration::{ConfigurationSource, FileError, LiveConfiguration};
+use crate::file_watch::configuration::{ConfigurationSource, FileError, LiveConfiguration};
 use crate::telemetry::configuration::ConfigurationMetrics;
 
 /// The result of loading a new file: loaded, or why not.
@@ -24,7 +24,7 @@ pub(super) const CHANGES_COUNT_MAX: usize = 16;
 const PROBLEMS_BYTES_MAX: usize = 900;
 
 /// Watches `source`. Each change is counted, and its result sent to `changes`.
-pub(super) fn follow(
+pub(super) fn watch(
     source: ConfigurationSource<Configuration>,
     counted: ConfigurationMetrics,
     changes: Sender<Loaded>,

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use tokio::task::JoinError;
 
-use crate::follow::configuration::FileError;
+use crate::file_watch::configuration::FileError;
 
 /// Why the controller ended.
 #[derive(Debug, Error)]

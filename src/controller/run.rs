@@ -27,9 +27,9 @@ use crate::client::backoff::spread;
 use crate::client::lease::LeaderElection;
 use crate::client::reads::LiveReader;
 use crate::client::resource::ResourceKind;
-use crate::client::watch::follow;
+use crate::client::watch::watch_collection;
 use crate::config::Configuration;
-use crate::follow::configuration::ConfigurationSource;
+use crate::file_watch::configuration::ConfigurationSource;
 
 /// How the controller is to run.
 #[derive(Clone, Debug)]
@@ -77,26 +77,26 @@ pub async fn run_metered(
     let timing = settings.election.as_ref().map(|election| election.timing).unwrap_or_default();
     let mut watches = JoinSet::new();
     for kind in ResourceKind::ALL {
-        watches.spawn(follow(client.clone(), kind, Arc::clone(&event_sender), start));
+        watches.spawn(watch_collection(client.clone(), kind, Arc::clone(&event_sender), start));
     }
     let mut lead = Lead::start(&client, settings.election);
     let until = lead.until.clone();
     let mut recorders = JoinSet::new();
     let (sender, changes) = channel(configuration::CHANGES_COUNT_MAX);
     let counted = metrics.configuration.clone();
-    let followed = configuration::follow(settings.configuration, counted, sender)?;
+    let watched = configuration::watch(settings.configuration, counted, sender)?;
     if let Some(name) = settings.config_map.filter(|_| settings.events) {
         let (client, namespace) = (client.clone(), settings.own_namespace.clone());
         recorders.spawn(configuration::record(client, namespace, name, until.clone(), changes));
     }
     let recyclers =
-        Recyclers::new(&client, followed.current(), settings.own_namespace, (until, timing));
+        Recyclers::new(&client, watched.current(), settings.own_namespace, (until, timing));
     let mut renewal = CertificateRenewal::start(&client, settings.certificates, &metrics);
     let mut runner = Runner {
         reader: LiveReader::new(client.clone()),
         client,
         reconciler: Reconciler::new(settings.mode, remedy.clone()),
-        configuration: followed.current(),
+        configuration: watched.current(),
         events,
         requests: Requests::default(),
         recyclers,

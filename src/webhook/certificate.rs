@@ -16,8 +16,8 @@ use super::transport::reload::{PairWatch, Reload, Replaceable};
 use super::transport::tls::{ClientVerification, PairContents, PairError, PairFiles, Validity};
 use crate::api::installation::Installation;
 use crate::api::secret::Secret;
-use crate::client::object_watch::{ObjectPath, ObjectState, follow};
-use crate::follow::POLL;
+use crate::client::object_watch::{ObjectPath, ObjectState, watch_object};
+use crate::file_watch::POLL;
 use crate::telemetry::metrics::WebhookMetrics;
 
 /// The source of the serving certificate and key.
@@ -39,7 +39,7 @@ pub(super) struct ServingCertificate {
 impl ServingCertificate {
     /// Loads and watches the source. Files must hold a usable pair. A Secret may still be empty; handshakes fail until
     /// it is filled.
-    pub(super) fn follow(
+    pub(super) fn watch(
         source: CertificateSource,
         client: &Client,
         tasks: &mut JoinSet<()>,
@@ -59,7 +59,7 @@ impl ServingCertificate {
                 let namespace = installation.namespace();
                 let collection = format!("/api/v1/namespaces/{namespace}/secrets");
                 let (sender, state) = watch::channel(ObjectState::default());
-                tasks.spawn(follow(client.clone(), ObjectPath { collection, name }, sender));
+                tasks.spawn(watch_object(client.clone(), ObjectPath { collection, name }, sender));
                 tasks.spawn(serve(state, replaceable, source, report));
                 Ok(Self { current, _watch: None })
             }

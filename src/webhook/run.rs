@@ -24,8 +24,8 @@ use super::transport::{Limits, PortOptions, PortServer, Security, ServeError};
 use crate::client::connect::{Address, ConnectError, connect};
 use crate::client::resource::ResourceKind;
 use crate::client::shared_store::SharedStore;
-use crate::client::watch::follow;
-use crate::follow::configuration::{ConfigurationSource, FileError, LiveConfiguration};
+use crate::client::watch::watch_collection;
+use crate::file_watch::configuration::{ConfigurationSource, FileError, LiveConfiguration};
 use crate::listen::listen;
 use crate::rules::{Policy, RULES, Rule};
 use crate::telemetry::logging::cause;
@@ -123,11 +123,11 @@ impl Webhook {
         let policy = LiveConfiguration::start(options.policy, |read| read.policy, report)?;
         let mut watches = tokio::task::JoinSet::new();
         let pair =
-            ServingCertificate::follow(options.pair, &client, &mut watches, Arc::clone(&metrics))?;
+            ServingCertificate::watch(options.pair, &client, &mut watches, Arc::clone(&metrics))?;
         let start = Instant::now();
         let shared = Arc::new(SharedStore::default());
         for watched in ResourceKind::JUDGED {
-            watches.spawn(follow(client.clone(), watched, Arc::clone(&shared), start));
+            watches.spawn(watch_collection(client.clone(), watched, Arc::clone(&shared), start));
         }
         let service = Arc::new(Service {
             rules,

@@ -7,7 +7,7 @@ use bindery::client::lease::{LeaderElection, Timing};
 use bindery::controller::error::LoopError;
 use bindery::controller::mode::ControllerMode;
 use bindery::controller::run::{ControllerSettings, run};
-use bindery::follow::configuration::ConfigurationSource;
+use bindery::file_watch::configuration::ConfigurationSource;
 use bindery_sim::{ApiServer, Phase, RequestUser, ReviewOutcome, Reviewer};
 use kube::Client;
 use serde_json::json;

@@ -107,7 +107,7 @@ async fn reviews_are_counted_by_path_decision_and_rule() {
         r#"bindery_admission_requests_total{decision="allowed",path="/mutate"} 2"#,
         r#"bindery_rule_results_total{result="denied",rule="bound-volume-delete"} 1"#,
         r#"bindery_requests_rejected_total{reason="unreadable"} 1"#,
-        r#"bindery_live_reads_total{outcome="settled"} 1"#,
+        r#"bindery_live_reads_total{outcome="answered"} 1"#,
         "bindery_admission_duration_seconds_count 5",
         "bindery_panics_total 0",
     ] {

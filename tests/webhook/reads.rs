@@ -45,9 +45,9 @@ fn answering(status: StatusCode, body: &'static str) -> Client {
 #[tokio::test]
 async fn the_api_server_proves_presence_and_absence() {
     let absent = Scene::of("claim db/other 1Gi RWO");
-    assert_eq!(read_claim(&absent.client()).await, (Confirmation::Settled, true));
+    assert_eq!(read_claim(&absent.client()).await, (Confirmation::Answered, true));
     let present = Scene::of("claim db/data 1Gi RWO");
-    assert_eq!(read_claim(&present.client()).await, (Confirmation::Settled, false));
+    assert_eq!(read_claim(&present.client()).await, (Confirmation::Answered, false));
 }
 
 /// Pods come in pages, of which each may hold one that uses the claim; nodes with their labels.
@@ -100,7 +100,7 @@ async fn a_404_of_anything_but_the_api_server_proves_nothing() {
     }
     let expected = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"persistentvolumeclaims \"data\" not found","reason":"NotFound","code":404}"#;
     let client = answering(StatusCode::NOT_FOUND, expected);
-    assert_eq!(read_claim(&client).await, (Confirmation::Settled, true));
+    assert_eq!(read_claim(&client).await, (Confirmation::Answered, true));
 }
 
 /// A defect in one read says nothing about the others, and ends no other request.
@@ -120,7 +120,7 @@ async fn a_panic_in_a_read_is_one_failed_read() {
     let mut live = LiveReads::default();
     let panics = LiveReader::new(client).read(&wanted, Duration::from_secs(10), &mut live).await;
     let outcomes = wanted.each_ref().map(|read| live.confirmation(read));
-    assert_eq!((panics, outcomes), (1, [Confirmation::Failed, Confirmation::Settled]));
+    assert_eq!((panics, outcomes), (1, [Confirmation::Failed, Confirmation::Answered]));
 }
 
 /// Bytes of a piece of an answer, and pieces of it: a claim with as many annotations as may be.
@@ -186,7 +186,7 @@ async fn few_large_answers_are_held_at_once() {
         .collect();
     let mut live = LiveReads::default();
     LiveReader::new(client).read(&wanted, Duration::from_mins(1), &mut live).await;
-    assert!(wanted.iter().all(|read| live.confirmation(read) == Confirmation::Settled));
+    assert!(wanted.iter().all(|read| live.confirmation(read) == Confirmation::Answered));
     assert_eq!(beyond[1].load(Ordering::SeqCst), 1);
 }
 
@@ -218,7 +218,7 @@ async fn few_requests_are_under_way_at_once() {
         let wanted: Vec<Read> = (0..300).map(|number| Read::Claim(claim(number))).collect();
         let mut live = LiveReads::default();
         LiveReader::new(client).read(&wanted, Duration::from_mins(1), &mut live).await;
-        assert!(wanted.iter().all(|read| live.confirmation(read) == Confirmation::Settled));
+        assert!(wanted.iter().all(|read| live.confirmation(read) == Confirmation::Answered));
         assert_eq!(under_way[1].load(Ordering::SeqCst), at_once);
     }
 }
@@ -239,7 +239,7 @@ async fn reads_through_another_client_do_not_wait() {
     }
     let mut live = LiveReads::default();
     LiveReader::new(scene.client()).read(&wanted, Duration::from_secs(10), &mut live).await;
-    assert_eq!(live.confirmation(&wanted[0]), Confirmation::Settled);
+    assert_eq!(live.confirmation(&wanted[0]), Confirmation::Answered);
     first.abort();
 }
 

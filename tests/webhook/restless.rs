@@ -13,7 +13,7 @@ use bindery::client::object_watch::{self, ObjectPath, ObjectState};
 use bindery::client::reads::LiveReader;
 use bindery::client::resource::ResourceKind;
 use bindery::client::shared_store::SharedStore;
-use bindery::client::watch::follow;
+use bindery::client::watch::watch_collection;
 use bindery::model::ClaimKey;
 use hyper::body::{Bytes, Frame};
 use kube::Client;
@@ -76,7 +76,8 @@ async fn a_watch_that_ends_at_once_or_has_no_history_is_begun_again_after_a_paus
         let asked = Arc::new(AtomicUsize::new(0));
         let client = client(&asked, move |_| (reported.to_owned(), After::Ends));
         let shared = Arc::new(SharedStore::default());
-        let task = tokio::spawn(follow(client, ResourceKind::Volumes, shared, Instant::now()));
+        let task =
+            tokio::spawn(watch_collection(client, ResourceKind::Volumes, shared, Instant::now()));
         sleep(Duration::from_mins(1)).await;
         let count = asked.load(Ordering::SeqCst);
         assert!((5..20).contains(&count), "{count} requests in a minute");
@@ -113,8 +114,12 @@ async fn a_list_that_takes_minutes_keeps_its_pages() {
     });
     let shared = Arc::new(SharedStore::default());
     let client = Client::new(slow, "default");
-    let task =
-        tokio::spawn(follow(client, ResourceKind::Volumes, Arc::clone(&shared), Instant::now()));
+    let task = tokio::spawn(watch_collection(
+        client,
+        ResourceKind::Volumes,
+        Arc::clone(&shared),
+        Instant::now(),
+    ));
     sleep(Duration::from_mins(5)).await;
     assert!(shared.is_listed(ResourceKind::Volumes));
     assert_eq!(asked.load(Ordering::SeqCst), 7, "six pages and a watch");
@@ -141,7 +146,7 @@ async fn an_object_is_not_read_again_because_the_watch_cache_lags_behind() {
         }
     });
     let (sender, mut state) = watch::channel(ObjectState::default());
-    let task = tokio::spawn(object_watch::follow(client, place(), sender));
+    let task = tokio::spawn(object_watch::watch_object(client, place(), sender));
     state.wait_for(|state| *state != ObjectState::Unseen).await.unwrap();
     sleep(Duration::from_secs(50)).await;
     assert_eq!(asked.load(Ordering::SeqCst), 2, "one read, one watch");
@@ -156,7 +161,7 @@ async fn an_object_whose_watch_ends_at_once_is_read_again_after_a_pause() {
         (text, After::Ends)
     });
     let (sender, _state) = watch::channel(ObjectState::default());
-    let task = tokio::spawn(object_watch::follow(client, place(), sender));
+    let task = tokio::spawn(object_watch::watch_object(client, place(), sender));
     sleep(Duration::from_mins(1)).await;
     let count = asked.load(Ordering::SeqCst);
     assert!((100..200).contains(&count), "{count} requests in a minute: two a second at most");
@@ -192,7 +197,7 @@ async fn a_large_namespace_does_not_keep_others_from_their_pods() {
     sleep(Duration::from_secs(1)).await;
     for _ in 0..3 {
         let small = timeout(Duration::from_secs(5), ask("small", Duration::from_secs(3)));
-        assert_eq!(small.await.unwrap().unwrap(), Confirmation::Settled);
+        assert_eq!(small.await.unwrap().unwrap(), Confirmation::Answered);
     }
     for large in large_bodies {
         assert_eq!(large.await.unwrap(), Confirmation::Failed);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bindery::client::resource::ResourceKind;
 use bindery::client::shared_store::SharedStore;
-use bindery::client::watch::follow;
+use bindery::client::watch::watch_collection;
 use bindery::model::VolumeName;
 use bindery_sim::{ApiRequest, ApiServer, Method, Stream};
 use http::StatusCode;
@@ -97,8 +97,12 @@ impl Counting {
 /// Follows the volumes of a server.
 fn following(counting: &Counting) -> Arc<SharedStore> {
     let shared = Arc::new(SharedStore::default());
-    let task =
-        follow(counting.client(), ResourceKind::Volumes, Arc::clone(&shared), Instant::now());
+    let task = watch_collection(
+        counting.client(),
+        ResourceKind::Volumes,
+        Arc::clone(&shared),
+        Instant::now(),
+    );
     tokio::spawn(task);
     shared
 }
@@ -283,7 +287,7 @@ async fn time_to_see(event: &Bytes, size: usize) -> Duration {
         });
         let (shared, start) = (Arc::new(SharedStore::default()), Instant::now());
         let client = Client::new(service, "default");
-        let task = follow(client, ResourceKind::Volumes, Arc::clone(&shared), start);
+        let task = watch_collection(client, ResourceKind::Volumes, Arc::clone(&shared), start);
         let following = tokio::spawn(task);
         until(&shared, &["pv-large"]).await;
         times.push(start.elapsed());

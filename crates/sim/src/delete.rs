@@ -28,7 +28,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
 
 /// What a delete does to the stored object.
-enum Fate {
+enum DeleteEffect {
     Unchanged,
     Marked(Value),
     Gone,
@@ -106,17 +106,17 @@ impl ClusterState {
         if self.store.get(&key).is_none() && collection.is_none() {
             return Err(StatusError::not_found(call.resource, name));
         }
-        let fate = self.fate(&call, existing);
+        let effect = self.effect(&call, existing);
         let is_stored = !call.is_dry_run() && self.store.get(&key).is_some();
-        let reply = match fate {
-            Fate::Unchanged => (**existing).clone(),
-            Fate::Marked(object) if is_stored => (*self.put(&call, key, object)).clone(),
-            Fate::MarkedAndGone(object) if is_stored => {
+        let reply = match effect {
+            DeleteEffect::Unchanged => (**existing).clone(),
+            DeleteEffect::Marked(object) if is_stored => (*self.put(&call, key, object)).clone(),
+            DeleteEffect::MarkedAndGone(object) if is_stored => {
                 self.put(&call, key.clone(), object);
                 self.remove(&call, &key).unwrap_or_default()
             }
-            Fate::Marked(object) | Fate::MarkedAndGone(object) => object,
-            Fate::Gone => {
+            DeleteEffect::Marked(object) | DeleteEffect::MarkedAndGone(object) => object,
+            DeleteEffect::Gone => {
                 let last = if is_stored { self.remove(&call, &key) } else { None };
                 let last = last.unwrap_or_else(|| (**existing).clone());
                 if call.strategy.returns_deleted() { last } else { deleted(&call, &last) }
@@ -128,7 +128,7 @@ impl ClusterState {
         }
     }
 
-    fn fate(&self, call: &Call, existing: &Value) -> Fate {
+    fn effect(&self, call: &Call, existing: &Value) -> DeleteEffect {
         let mut object = existing.clone();
         let finalizers = finalizers(&call.body, existing);
         if finalizers.is_empty() {
@@ -137,18 +137,18 @@ impl ClusterState {
             set(&mut object, &FINALIZERS, json!(finalizers));
         }
         if call.resource.plural == "namespaces" && !call.strategy.may_vanish(existing) {
-            return self.namespace_fate(object, existing);
+            return self.namespace_effect(object, existing);
         }
         let asked = at(&call.body, &["gracePeriodSeconds"]).and_then(Value::as_i64);
         let grace = call.strategy.grace(existing, asked);
-        if let Some(fate) = grace.and_then(|grace| self.graceful_fate(&object, asked, grace)) {
-            return fate;
+        if let Some(effect) = grace.and_then(|grace| self.graceful_effect(&object, asked, grace)) {
+            return effect;
         }
         if finalizers.is_empty() {
-            return Fate::Gone;
+            return DeleteEffect::Gone;
         }
         self.mark(&mut object, 0);
-        if object == *existing { Fate::Unchanged } else { Fate::Marked(object) }
+        if object == *existing { DeleteEffect::Unchanged } else { DeleteEffect::Marked(object) }
     }
 
     /// Marks as terminating: now plus the grace period.
@@ -166,18 +166,23 @@ impl ClusterState {
         set(object, &GRACE, json!(grace));
     }
 
-    fn namespace_fate(&self, mut object: Value, existing: &Value) -> Fate {
+    fn namespace_effect(&self, mut object: Value, existing: &Value) -> DeleteEffect {
         if at(existing, &DELETION).is_some() {
-            return Fate::Unchanged;
+            return DeleteEffect::Unchanged;
         }
         set(&mut object, &DELETION, json!(self.time()));
         set(&mut object, &["status", "phase"], json!("Terminating"));
-        Fate::Marked(object)
+        DeleteEffect::Marked(object)
     }
 
     /// What happens to an object that may end in peace; `None` when it is deleted as any other. A
     /// grace period that runs already can only be shortened.
-    fn graceful_fate(&self, object: &Value, asked: Option<i64>, grace: i64) -> Option<Fate> {
+    fn graceful_effect(
+        &self,
+        object: &Value,
+        asked: Option<i64>,
+        grace: i64,
+    ) -> Option<DeleteEffect> {
         let mut object = object.clone();
         if at(&object, &DELETION).is_some() {
             let running = at(&object, &GRACE).and_then(Value::as_i64).unwrap_or_default();
@@ -185,12 +190,16 @@ impl ClusterState {
                 return None;
             }
             if asked.is_none_or(|asked| asked >= running) {
-                return Some(Fate::Unchanged);
+                return Some(DeleteEffect::Unchanged);
             }
         }
         self.mark(&mut object, grace);
         let is_held = !texts(&object, &FINALIZERS).is_empty();
-        Some(if grace > 0 || is_held { Fate::Marked(object) } else { Fate::MarkedAndGone(object) })
+        Some(if grace > 0 || is_held {
+            DeleteEffect::Marked(object)
+        } else {
+            DeleteEffect::MarkedAndGone(object)
+        })
     }
 }
 

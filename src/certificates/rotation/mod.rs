@@ -1,7 +1,7 @@
 //! The rotation of an installation's certificates, in which every certificate is trusted before it is served.
 //!
 //! API servers trust what is registered (`caBundle`), replicas serve what is stored, and both see a change a moment
-//! later. So a new CA is registered beside the former one; after a settle time it signs the serving certificate; after
+//! later. So a new CA is registered beside the former one; after a propagation time it signs the serving certificate; after
 //! another one the former CA is removed. The next step follows from what is stored and registered, so that a new leader
 //! resumes after a crash. How long a state has lasted is not stored: a new leader waits for the whole time again.
 
@@ -16,7 +16,7 @@ pub use facts::{CaState, LeafState, RenewalRequest, RotationFacts, Stored, facts
 use super::ca::{CertificateAuthority, CertificateError, SubjectNames};
 use super::parse::{ca_certificates, time};
 
-/// The validity periods, and the settle time after a change.
+/// The validity periods, and the propagation time after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Periods {
     /// The life of a CA.
@@ -24,7 +24,7 @@ pub struct Periods {
     /// The life of a serving certificate.
     pub leaf: SignedDuration,
     /// How long API servers and replicas may take to see a change.
-    pub settle: Duration,
+    pub propagation: Duration,
 }
 
 impl Default for Periods {
@@ -34,7 +34,7 @@ impl Default for Periods {
         Self {
             ca: SignedDuration::from_hours(365 * 24),
             leaf: SignedDuration::from_hours(30 * 24),
-            settle: Duration::from_mins(1),
+            propagation: Duration::from_mins(1),
         }
     }
 }
@@ -60,7 +60,7 @@ pub enum RotationStep {
     /// Remove the former CA.
     Retire,
     /// Wait this long for the last change to be seen.
-    Settle(Duration),
+    Wait(Duration),
     /// Nothing.
     Rest,
 }
@@ -94,10 +94,10 @@ impl RenewalReason {
 ///
 /// # Guarantees
 ///
-/// A serving certificate is stored only after its CA has been registered for the settle time, unless no other CA is
+/// A serving certificate is stored only after its CA has been registered for the propagation time, unless no other CA is
 /// trusted. A CA is removed only after no serving certificate of it has been stored for that time.
-pub fn decide(facts: RotationFacts, ages: Ages, settle: Duration) -> RotationStep {
-    let left = |age: Option<Duration>| settle.saturating_sub(age.unwrap_or_default());
+pub fn decide(facts: RotationFacts, ages: Ages, propagation: Duration) -> RotationStep {
+    let left = |age: Option<Duration>| propagation.saturating_sub(age.unwrap_or_default());
     let renewal = match facts.ca {
         CaState::Missing => return RotationStep::CreateCa(RenewalReason::Missing),
         CaState::Good => None,
@@ -121,13 +121,13 @@ pub fn decide(facts: RotationFacts, ages: Ages, settle: Duration) -> RotationSte
     }
     match facts.leaf {
         LeafState::Missing | LeafState::Former if !left(ages.published).is_zero() => {
-            RotationStep::Settle(left(ages.published))
+            RotationStep::Wait(left(ages.published))
         }
         LeafState::Missing => RotationStep::CreateLeaf(RenewalReason::Missing),
         LeafState::Former => RotationStep::CreateLeaf(RenewalReason::Former),
         LeafState::Current { .. } if !facts.has_former => RotationStep::Rest,
         LeafState::Current { .. } if left(ages.switched).is_zero() => RotationStep::Retire,
-        LeafState::Current { .. } => RotationStep::Settle(left(ages.switched)),
+        LeafState::Current { .. } => RotationStep::Wait(left(ages.switched)),
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::ca::KeyedPem;
 use super::*;
 
 const NAME: &str = "bindery.storage.svc";
-const SETTLE: Duration = Duration::from_mins(1);
+const PROPAGATION: Duration = Duration::from_mins(1);
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_900_000_000 + seconds).unwrap()
@@ -25,7 +25,7 @@ struct World {
     periods: Periods,
 }
 
-/// How late others learn of a change at most: a little less than the time to settle.
+/// How late others learn of a change at most: a little less than the propagation time.
 const LAG: i64 = 50;
 
 impl World {
@@ -33,7 +33,7 @@ impl World {
         let periods = Periods {
             ca: SignedDuration::from_hours(90),
             leaf: SignedDuration::from_hours(9),
-            settle: SETTLE,
+            propagation: PROPAGATION,
         };
         Self {
             now: 0,
@@ -68,7 +68,7 @@ impl World {
             since.map(|since| Duration::from_secs(u64::try_from(self.now - since).unwrap()))
         };
         let ages = Ages { published: age(self.published), switched: age(self.switched) };
-        let step = decide(facts, ages, self.periods.settle);
+        let step = decide(facts, ages, self.periods.propagation);
         match step {
             RotationStep::CreateCa(_) => {
                 let registered = self.registered.concat();
@@ -81,7 +81,7 @@ impl World {
             }
             RotationStep::Publish => self.register(self.stored.trust()),
             RotationStep::Retire => self.stored = self.stored.without_former(),
-            RotationStep::Settle(_) | RotationStep::Rest => {}
+            RotationStep::Wait(_) | RotationStep::Rest => {}
         }
         self.steps.push(step);
         step
@@ -123,7 +123,7 @@ impl World {
         while self.now < end {
             let step = self.step();
             self.check();
-            if matches!(step, RotationStep::Settle(_) | RotationStep::Rest) {
+            if matches!(step, RotationStep::Wait(_) | RotationStep::Rest) {
                 self.now += i64::try_from(stride).unwrap();
             }
         }
@@ -154,7 +154,7 @@ fn a_new_ca_is_trusted_before_it_signs_and_the_former_until_nothing_of_it_is_ser
     world.stored.asked = Some(RenewalRequest::Ca);
     world.steps.clear();
     world.run(200, 10);
-    world.steps.retain(|step| !matches!(step, RotationStep::Settle(_) | RotationStep::Rest));
+    world.steps.retain(|step| !matches!(step, RotationStep::Wait(_) | RotationStep::Rest));
     let expected = [
         RotationStep::CreateCa(RenewalReason::Requested),
         RotationStep::Publish,
@@ -202,7 +202,7 @@ fn a_crash_after_any_step_is_recovered_from() {
             }
             let step = world.step();
             world.check();
-            if matches!(step, RotationStep::Settle(_) | RotationStep::Rest) {
+            if matches!(step, RotationStep::Wait(_) | RotationStep::Rest) {
                 world.now += 10;
             }
         }
@@ -232,7 +232,7 @@ fn lost_certificates_are_created_again_without_an_untrusted_one() {
                 world.served.push((world.now + LAG, serving.certificate.clone()));
             }
             world.check();
-            if matches!(step, RotationStep::Settle(_) | RotationStep::Rest) {
+            if matches!(step, RotationStep::Wait(_) | RotationStep::Rest) {
                 world.now += 10;
             }
         }
@@ -248,11 +248,11 @@ fn a_registration_that_was_wiped_is_filled_in_again() {
     assert_eq!((world.step(), world.step()), (RotationStep::Publish, RotationStep::Rest));
     // In the middle of a renewal the wait begins again.
     world.stored.asked = Some(RenewalRequest::Ca);
-    while !matches!(world.step(), RotationStep::Settle(_)) {}
+    while !matches!(world.step(), RotationStep::Wait(_)) {}
     world.now += 50;
     world.registered = vec![String::new(); 2];
     assert_eq!(world.step(), RotationStep::Publish);
-    assert_eq!(world.step(), RotationStep::Settle(SETTLE));
+    assert_eq!(world.step(), RotationStep::Wait(PROPAGATION));
 }
 
 #[test]

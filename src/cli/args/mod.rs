@@ -173,7 +173,7 @@ pub struct ControllerArgs {
     pub certificate_life: Duration,
     /// Time after a change until every API server and replica is assumed to use it.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m")]
-    pub certificate_settle: Duration,
+    pub certificate_propagation: Duration,
     /// Whether Kubernetes events are written.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub events: bool,

@@ -11,7 +11,7 @@ use crate::binding::{ClaimOutcome, FitCheck, ObjectKey, View, fit};
 use crate::cli::exit::Failure;
 use crate::cli::input::dump::{PodCoverage, StorageState};
 use crate::cli::preview::outcome::Planner;
-use crate::cli::preview::planned::ClaimFate;
+use crate::cli::preview::planned::ClaimForecast;
 use crate::cli::preview::settled::SettledCluster;
 use crate::model::annotations::SELECTED_NODE;
 use crate::model::{
@@ -37,15 +37,15 @@ pub(super) fn explain(cluster: &SettledCluster, key: &ClaimKey) -> Result<Explan
         return Err(cluster.missing("PVC", &key.to_string(), names));
     };
     let planned = Planner::new(after, settlement, pods).claim(claim, outcome);
-    let fate = planned.outcome;
-    let mut summary = format!("PVC \"{key}\" {}", verb(fate));
+    let forecast = planned.outcome;
+    let mut summary = format!("PVC \"{key}\" {}", verb(forecast));
     if let Some(volume) = &planned.volume {
         summary.extend([" to PV \"", volume, "\""]);
     }
     if let Some(reason) = &planned.reason {
         summary.extend([": ", reason]);
     }
-    let mut explanation = Explanation::of(key.into(), &fate, fate.is_stuck(), summary);
+    let mut explanation = Explanation::of(key.into(), &forecast, forecast.is_stuck(), summary);
     explanation.partner = planned.volume;
     explanation.is_delayed = PodCoverage::matters_for(outcome);
     let unseen = pods.note().filter(|_| explanation.is_delayed);
@@ -65,7 +65,7 @@ pub(super) fn explain(cluster: &SettledCluster, key: &ClaimKey) -> Result<Explan
     }
     explanation.notes.extend(changed_class(after, &state.listed, claim));
     trouble(&mut explanation, cluster, claim);
-    if fate.is_stuck() && fate != ClaimFate::Unknown {
+    if forecast.is_stuck() && forecast != ClaimForecast::Unknown {
         let mut fixes = find_fixes(cluster, claim, outcome, &misses).into_iter();
         explanation.fix = fixes.next();
         explanation.alternatives = fixes.collect();
@@ -132,15 +132,15 @@ fn gone_node(cluster: &SettledCluster, claim: &Claim) -> Option<String> {
 }
 
 /// The verb for an outcome.
-fn verb(outcome: ClaimFate) -> &'static str {
+fn verb(outcome: ClaimForecast) -> &'static str {
     match outcome {
-        ClaimFate::Bound => "is bound",
-        ClaimFate::Binds => "binds",
-        ClaimFate::Provisions | ClaimFate::Waits => "is Pending",
-        ClaimFate::Unmatched => "cannot bind",
-        ClaimFate::Lost => "is lost",
-        ClaimFate::Conflict => "is in conflict",
-        ClaimFate::Unknown => "cannot be judged",
+        ClaimForecast::Bound => "is bound",
+        ClaimForecast::Binds => "binds",
+        ClaimForecast::Provisions | ClaimForecast::Waits => "is Pending",
+        ClaimForecast::Unmatched => "cannot bind",
+        ClaimForecast::Lost => "is lost",
+        ClaimForecast::Conflict => "is in conflict",
+        ClaimForecast::Unknown => "cannot be judged",
     }
 }
 

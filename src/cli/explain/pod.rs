@@ -7,7 +7,7 @@ use super::placement::{Placement, PlacementVerdict};
 use super::report::{Explanation, NodeVolumes};
 use crate::binding::Collection;
 use crate::cli::exit::Failure;
-use crate::cli::preview::planned::ClaimFate;
+use crate::cli::preview::planned::ClaimForecast;
 use crate::cli::preview::settled::SettledCluster;
 use crate::cli::report::ReportedObject;
 use crate::model::{AccessMode, ClaimKey, Pod, PodKey};
@@ -132,7 +132,7 @@ fn missing(cluster: &SettledCluster, key: &ClaimKey) -> Explanation {
         let summary = format!(
             "PVC \"{key}\" cannot be judged: the input does not hold all PersistentVolumeClaims"
         );
-        return Explanation::of(key.into(), &ClaimFate::Unknown, true, summary);
+        return Explanation::of(key.into(), &ClaimForecast::Unknown, true, summary);
     }
     let summary = format!("PVC \"{key}\" does not exist; the pod is Pending until it is created");
     Explanation::of(key.into(), "missing", true, summary)

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::binding::Mismatch;
-use crate::cli::preview::planned::ClaimFate;
+use crate::cli::preview::planned::ClaimForecast;
 use crate::cli::render::API_VERSION;
 use crate::cli::report::ReportedObject;
 
@@ -164,7 +164,7 @@ impl Explanation {
 
     /// One of `object`, which messages call `name`, that is not stored.
     pub(super) fn denied(object: ReportedObject, name: &str, reason: &str) -> Self {
-        let outcome = ClaimFate::Conflict;
+        let outcome = ClaimForecast::Conflict;
         Self::of(object, &outcome, true, format!("{name} is in {outcome}: {reason}"))
     }
 }

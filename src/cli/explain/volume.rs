@@ -6,7 +6,7 @@ use crate::binding::{FitCheck, ObjectKey, ReleasedFor, VolumeOutcome, fit};
 use crate::cli::exit::Failure;
 use crate::cli::input::dump::StorageState;
 use crate::cli::preview::outcome::Planner;
-use crate::cli::preview::planned::VolumeFate;
+use crate::cli::preview::planned::VolumeForecast;
 use crate::cli::preview::settled::SettledCluster;
 use crate::model::{BindingMode, Claim, ClaimPhase, Reservation, Stage, Volume, VolumeName};
 
@@ -23,11 +23,11 @@ pub(super) fn explain(cluster: &SettledCluster, name: &VolumeName) -> Result<Exp
     };
     let planned = Planner::new(after, settlement, pods).volume(volume, outcome);
     let waiting = after.claims().map(AsRef::as_ref).filter(|claim| is_waiting(claim));
-    let has_claim = matches!(planned.outcome, VolumeFate::Bound | VolumeFate::Binds);
+    let has_claim = matches!(planned.outcome, VolumeForecast::Bound | VolumeForecast::Binds);
     // Only claims that name it can still wait for a volume that has a claim.
     let waiting = waiting.filter(|claim| !has_claim || claim.volume.as_ref() == Some(name));
     let misses = nearness::claims(after, volume, waiting, immediate());
-    let is_free = planned.outcome == VolumeFate::Free;
+    let is_free = planned.outcome == VolumeForecast::Free;
     let fitting = after.claims().filter(|claim| {
         is_free && is_waiting(claim) && fit(volume, claim, after.home(claim), immediate()).is_ok()
     });
@@ -48,10 +48,10 @@ pub(super) fn explain(cluster: &SettledCluster, name: &VolumeName) -> Result<Exp
         }
     };
     let summary = match (planned.outcome, &planned.claim) {
-        (VolumeFate::Bound, Some(claim)) => {
+        (VolumeForecast::Bound, Some(claim)) => {
             format!("PV \"{name}\" is bound to PVC \"{claim}\"")
         }
-        (VolumeFate::Binds, Some(claim)) => format!("PV \"{name}\" binds to PVC \"{claim}\""),
+        (VolumeForecast::Binds, Some(claim)) => format!("PV \"{name}\" binds to PVC \"{claim}\""),
         _ => format!("PV \"{name}\" is {}: {text}", planned.outcome),
     };
     let mut explanation = Explanation::of(name.into(), &planned.outcome, stuck, summary);

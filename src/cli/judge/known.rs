@@ -244,7 +244,7 @@ impl KnownObjects {
 
     /// Answers `reads` as far as possible; the others stay open.
     pub fn answer(&self, reads: &[Read], live: &mut LiveReads) {
-        let open = reads.iter().filter(|read| !self.settle(read, live));
+        let open = reads.iter().filter(|read| !self.answer_known(read, live));
         let open: Vec<Read> = open.cloned().collect();
         match &self.reach {
             ObjectSource::ClusterClient(cluster) => cluster.read(&open, live),
@@ -256,7 +256,7 @@ impl KnownObjects {
     }
 
     /// Puts the answer to one read, if there is one without asking a cluster.
-    fn settle(&self, read: &Read, live: &mut LiveReads) -> bool {
+    fn answer_known(&self, read: &Read, live: &mut LiveReads) -> bool {
         fn put<K: Ord + Clone, T>(
             answers: &mut BTreeMap<K, ReadResult<T>>,
             key: &K,

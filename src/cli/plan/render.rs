@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::difference::Difference;
 use super::report::PlanReport;
 use crate::cli::output::{Colour, readable};
-use crate::cli::preview::planned::{ClaimFate, PlannedClaim, PlannedVolume, VolumeFate};
+use crate::cli::preview::planned::{ClaimForecast, PlannedClaim, PlannedVolume, VolumeForecast};
 use crate::cli::render::Render;
 use crate::cli::table::{self, cell};
 use crate::model::{AccessModes, Quantity};
@@ -137,7 +137,7 @@ fn volume_row((volume, reason): (&PlannedVolume, String)) -> [Option<String>; 6]
 /// The claims for which something happens or should; those that are bound already only count.
 fn rows(claims: &[PlannedClaim]) -> String {
     let mut shown: Vec<&PlannedClaim> =
-        claims.iter().filter(|claim| claim.outcome != ClaimFate::Bound).collect();
+        claims.iter().filter(|claim| claim.outcome != ClaimForecast::Bound).collect();
     // Stuck ones first; otherwise they keep the order in which they are served.
     shown.sort_by_key(|claim| !claim.outcome.is_stuck());
     let rows = shown.iter().map(|claim| {
@@ -174,7 +174,7 @@ fn reason(claim: &PlannedClaim) -> Option<String> {
 
 /// The volumes without a claim, and why each has none.
 fn unclaimed(plan: &PlanReport) -> Vec<(&PlannedVolume, String)> {
-    let reserved = plan.volumes.iter().filter(|volume| volume.outcome == VolumeFate::Reserved);
+    let reserved = plan.volumes.iter().filter(|volume| volume.outcome == VolumeForecast::Reserved);
     let names = reserved.filter_map(|volume| Some((volume.claim.as_deref()?, None)));
     // The claims that volumes are reserved for, by name; none for one that does not exist.
     let mut holders: BTreeMap<&str, Option<&PlannedClaim>> = names.collect();
@@ -189,12 +189,14 @@ fn unclaimed(plan: &PlanReport) -> Vec<(&PlannedVolume, String)> {
     let reason = |volume: &PlannedVolume| {
         let claim = volume.claim.as_deref();
         Some(match volume.outcome {
-            VolumeFate::Bound | VolumeFate::Binds => return None,
-            VolumeFate::Free => "no PVC binds to it".to_owned(),
-            VolumeFate::Released => "its PVC is deleted".to_owned(),
-            VolumeFate::Reserved => reserved_for(claim, claim.and_then(|name| *holders.get(name)?)),
-            VolumeFate::Failed => "its PVC is deleted and nothing reclaims it".to_owned(),
-            VolumeFate::Unknown => match claim {
+            VolumeForecast::Bound | VolumeForecast::Binds => return None,
+            VolumeForecast::Free => "no PVC binds to it".to_owned(),
+            VolumeForecast::Released => "its PVC is deleted".to_owned(),
+            VolumeForecast::Reserved => {
+                reserved_for(claim, claim.and_then(|name| *holders.get(name)?))
+            }
+            VolumeForecast::Failed => "its PVC is deleted and nothing reclaims it".to_owned(),
+            VolumeForecast::Unknown => match claim {
                 Some(claim) => format!("whether PVC \"{claim}\" exists is not known"),
                 None => "whether a PVC binds to it is not known".to_owned(),
             },

@@ -10,7 +10,7 @@ use serde::Serialize;
 /// The outcome of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::cli) enum ClaimFate {
+pub(in crate::cli) enum ClaimForecast {
     /// It is bound already.
     Bound,
     /// It will be bound.
@@ -29,13 +29,13 @@ pub(in crate::cli) enum ClaimFate {
     Unknown,
 }
 
-impl fmt::Display for ClaimFate {
+impl fmt::Display for ClaimForecast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
 
-impl ClaimFate {
+impl ClaimForecast {
     /// Whether it needs a fix; for an unknown one, a complete dump.
     pub(in crate::cli) fn is_stuck(self) -> bool {
         match self {
@@ -48,7 +48,7 @@ impl ClaimFate {
 /// The outcome of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::cli) enum VolumeFate {
+pub(in crate::cli) enum VolumeForecast {
     /// It is bound already.
     Bound,
     /// It will be bound.
@@ -65,7 +65,7 @@ pub(in crate::cli) enum VolumeFate {
     Unknown,
 }
 
-impl fmt::Display for VolumeFate {
+impl fmt::Display for VolumeForecast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
@@ -80,7 +80,7 @@ pub(in crate::cli) struct PlannedClaim {
     /// Its name.
     pub name: String,
     /// Its outcome.
-    pub outcome: ClaimFate,
+    pub outcome: ClaimForecast,
     /// The volume that it has or gets.
     pub volume: Option<String>,
     /// Why, where that needs saying.
@@ -128,7 +128,7 @@ pub(in crate::cli) struct PlannedVolume {
     /// Its name.
     pub name: String,
     /// Its outcome.
-    pub outcome: VolumeFate,
+    pub outcome: VolumeForecast,
     /// The claim that it is or will be bound to, or is reserved for.
     pub claim: Option<String>,
     /// By how many bytes it is larger than what its claim asks for.

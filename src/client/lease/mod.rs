@@ -145,7 +145,7 @@ struct RecordSpec {
 
 /// Why a request for the lease came to nothing.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum LeaseError {
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error("it is gone; it is re-created if it stays so")]
@@ -184,7 +184,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
     }
 
     /// Renews the lease if it is ours, takes it if it is free, else looks at it.
-    async fn step(&mut self, start: Instant) -> Result<(), Trouble> {
+    async fn step(&mut self, start: Instant) -> Result<(), LeaseError> {
         if (self.is_ours() || self.is_over(start))
             && let Some((record, _)) = self.seen.clone()
         {
@@ -241,8 +241,8 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
 
     /// How long to wait after what went wrong. What another has written since is to be looked at; at once, if this
     /// replica still takes itself for the leader.
-    fn pause_after(&mut self, trouble: &Trouble) -> Duration {
-        if let Trouble::Request(error) = trouble
+    fn pause_after(&mut self, trouble: &LeaseError) -> Duration {
+        if let LeaseError::Request(error) = trouble
             && let Some(status) = error.status()
             && matches!(status.code, 404 | 409)
         {
@@ -257,14 +257,14 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
     }
 
     /// The lease as it is. One that is absent is made: some deployment tools leave leases out.
-    async fn look(&mut self) -> Result<Record, Trouble> {
+    async fn look(&mut self) -> Result<Record, LeaseError> {
         let found = match self.request(Method::GET, &self.path(), None).await {
-            Err(Trouble::Request(error)) if error.status().is_some_and(is_absent) => {
+            Err(LeaseError::Request(error)) if error.status().is_some_and(is_absent) => {
                 let gone = self.gone.get_or_insert_with(Instant::now).elapsed();
                 let Timing { duration, .. } = self.election.timing;
                 let patience = if self.is_ours() { self.election.timing.gone() } else { duration };
                 if self.was_there && gone < patience {
-                    return Err(Trouble::Gone);
+                    return Err(LeaseError::Gone);
                 }
                 self.exchange(apply_request(&self.path(), &self.made())).await
             }
@@ -275,7 +275,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
     }
 
     /// Writes ourselves into the lease as it was seen.
-    async fn take(&mut self, seen: &Record, start: Instant) -> Result<(), Trouble> {
+    async fn take(&mut self, seen: &Record, start: Instant) -> Result<(), LeaseError> {
         let before = (self.suspended_time)();
         let is_new = seen.spec.holder_identity.as_deref() != Some(&self.election.identity);
         let spec = self.claim(seen.spec.lease_transitions, is_new);
@@ -323,14 +323,14 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Record, Trouble> {
+    ) -> Result<Record, LeaseError> {
         self.exchange(request(method, path, body)).await
     }
 
     async fn exchange(
         &self,
         request: Result<Request<Vec<u8>>, http::Error>,
-    ) -> Result<Record, Trouble> {
+    ) -> Result<Record, LeaseError> {
         let text = send_text(&self.client, request, self.election.timing.request()).await?;
         let record: Record = serde_json::from_str(&text)?;
         let annotation = record.metadata.annotations.other_binder.as_deref();

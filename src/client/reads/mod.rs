@@ -99,8 +99,8 @@ async fn answer(reader: &LiveReader, read: &Read) -> LiveReads {
             live.leases.insert((space.clone(), name.clone()), found);
         }
         Read::Owner(space, owner) => {
-            let fate = owners::fate(reader, space, owner).await;
-            live.owners.insert((space.clone(), owner.clone()), fate);
+            let state = owners::state(reader, space, owner).await;
+            live.owners.insert((space.clone(), owner.clone()), state);
         }
     }
     live

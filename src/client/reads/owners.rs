@@ -46,14 +46,14 @@ struct OwnedMetadata {
 }
 
 /// What became of the owner of an object in this namespace; the name is empty where there is none.
-pub(super) async fn fate(
+pub(super) async fn state(
     reader: &LiveReader,
     namespace: &str,
     owner: &Owner,
 ) -> ReadResult<OwnerState> {
     let hidden = || ReadResult::Found(Arc::new(OwnerState::Hidden));
     if namespace.is_empty() && is_node(owner) {
-        return node_fate(reader, owner).await;
+        return node_state(reader, owner).await;
     }
     let path = match path(reader, namespace, owner).await {
         Ok(Some(path)) => path,
@@ -61,7 +61,7 @@ pub(super) async fn fate(
         Err(missing) => return missing.failed(),
     };
     match reader.fetch(namespace, &path).await {
-        Ok(text) => fate_of(&text, owner),
+        Ok(text) => state_of(&text, owner),
         Err(Missing::Forbidden(_)) => hidden(),
         Err(missing) => missing.into(),
     }
@@ -73,7 +73,7 @@ fn is_node(owner: &Owner) -> bool {
 
 /// The same of a node that owns a volume: by a list of one, because the webhook may list nodes and not get them.
 /// The owners of claims are looked for by GET alone, so that no tenant learns from them which nodes there are.
-async fn node_fate(reader: &LiveReader, owner: &Owner) -> ReadResult<OwnerState> {
+async fn node_state(reader: &LiveReader, owner: &Owner) -> ReadResult<OwnerState> {
     let path = format!("/api/v1/nodes?fieldSelector=metadata.name%3D{}", escaped(&owner.name));
     let text = match reader.fetch("", &path).await {
         Ok(text) => text,
@@ -82,13 +82,13 @@ async fn node_fate(reader: &LiveReader, owner: &Owner) -> ReadResult<OwnerState>
         Err(missing) => return missing.failed(),
     };
     match items(&text).map(|nodes| nodes.first().copied()) {
-        Ok(Some(node)) => fate_of(node, owner),
+        Ok(Some(node)) => state_of(node, owner),
         Ok(None) => ReadResult::NotFound,
         Err(error) => decoded(Err(error)),
     }
 }
 
-fn fate_of(text: &str, owner: &Owner) -> ReadResult<OwnerState> {
+fn state_of(text: &str, owner: &Owner) -> ReadResult<OwnerState> {
     decoded(serde_json::from_str::<Owned>(text).map(|found| {
         let is_same = Uid::new(&*found.metadata.uid) == owner.uid;
         if is_same { OwnerState::Alive } else { OwnerState::Replaced }

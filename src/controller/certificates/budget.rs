@@ -19,10 +19,10 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// A full one, for changes that others need `settle` to learn of. One more may follow after half of that: with the
+    /// A full one, for changes that others need `propagation` to learn of. One more may follow after half of that: with the
     /// usual minute two writes a minute, which are no load and restore what was wiped.
-    pub(super) fn new(settle: Duration) -> Self {
-        Self { refill: settle / 2, full_at: None, is_logged: false }
+    pub(super) fn new(propagation: Duration) -> Self {
+        Self { refill: propagation / 2, full_at: None, is_logged: false }
     }
 
     /// How long to wait for the next write; nothing if it may follow at once.

@@ -24,7 +24,7 @@ impl CertificateMetrics {
             RotationStep::CreateLeaf(_) => "create_certificate",
             RotationStep::Publish => "publish",
             RotationStep::Retire => "retire",
-            RotationStep::Settle(_) | RotationStep::Rest => return,
+            RotationStep::Wait(_) | RotationStep::Rest => return,
         };
         self.steps.with_label_values(&[step, outcome]).inc();
     }

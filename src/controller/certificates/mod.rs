@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use self::budget::Budget;
-use self::seen::{Followers, InstallationState};
+use self::seen::{InstallationState, ObjectWatches};
 use super::metrics::ControllerMetrics;
 use crate::api::installation::Installation;
 use crate::api::secret::{ca_patch, serving_patch};
@@ -100,23 +100,23 @@ enum RenewalError {
 }
 
 impl Renewer {
-    /// Follows and writes as long as this replica leads.
+    /// Watches and writes as long as this replica leads.
     async fn lead(&mut self, quit: &mut watch::Receiver<bool>) {
-        let mut followers = Followers::start(&self.client, &self.settings.installation);
-        let mut budget = Budget::new(self.settings.periods.settle);
+        let mut watches = ObjectWatches::start(&self.client, &self.settings.installation);
+        let mut budget = Budget::new(self.settings.periods.propagation);
         // How long anything has lasted before is not known.
         (self.published, self.switched) = (None, None);
         loop {
-            let pause = if let Some(seen) = followers.seen(&self.settings.installation) {
+            let pause = if let Some(seen) = watches.seen(&self.settings.installation) {
                 self.step(&seen, &mut budget).await
             } else {
-                if followers.are_blocked() {
+                if watches.are_blocked() {
                     self.metrics.certificates.count_blocked();
                 }
                 RESYNC
             };
             tokio::select! {
-                () = followers.changed() => {}
+                () = watches.changed() => {}
                 // An error: the lease has no holder any more, nor ever will.
                 _ = self.until.wait_for(Option::is_none) => break,
                 _ = quit.wait_for(|quit| *quit) => break,
@@ -138,7 +138,7 @@ impl Renewer {
         let step = self.next(seen, now);
         match step {
             RotationStep::Rest => return RESYNC,
-            RotationStep::Settle(left) => return left.min(RESYNC),
+            RotationStep::Wait(left) => return left.min(RESYNC),
             RotationStep::CreateCa(_)
             | RotationStep::CreateLeaf(_)
             | RotationStep::Publish
@@ -184,7 +184,7 @@ impl Renewer {
         let ages = Ages { published: age(self.published), switched: age(self.switched) };
         let end = seen.stored.ca.as_ref().and_then(|pair| time(&pair.certificate));
         self.metrics.certificates.ca(end.map(|time| time.end));
-        decide(facts, ages, periods.settle)
+        decide(facts, ages, periods.propagation)
     }
 
     async fn do_step(
@@ -221,7 +221,7 @@ impl Renewer {
                 Ok(())
             }
             RotationStep::Retire => self.write(ca(&stored.without_former())).await,
-            RotationStep::Settle(_) | RotationStep::Rest => Ok(()),
+            RotationStep::Wait(_) | RotationStep::Rest => Ok(()),
         }
     }
 
@@ -252,6 +252,6 @@ fn log(step: RotationStep) {
             tracing::info!("the registrations trust the current CA certificates");
         }
         RotationStep::Retire => tracing::info!("the former CA certificate is no longer trusted"),
-        RotationStep::Settle(_) | RotationStep::Rest => {}
+        RotationStep::Wait(_) | RotationStep::Rest => {}
     }
 }

@@ -8,7 +8,7 @@ use crate::api::bundle::RegisteredWebhooks;
 use crate::api::installation::Installation;
 use crate::api::secret::{Secret, stored};
 use crate::certificates::rotation::Stored;
-use crate::client::object_watch::{ObjectPath, ObjectState, follow};
+use crate::client::object_watch::{ObjectPath, ObjectState, watch_object};
 
 /// Everything that the next step depends on.
 #[derive(Debug)]
@@ -28,15 +28,15 @@ impl InstallationState {
     }
 }
 
-/// Follows the four objects until it is dropped.
-pub(super) struct Followers {
-    ca: Followed,
-    serving: Followed,
-    registrations: [Followed; 2],
+/// Watches the four objects until it is dropped.
+pub(super) struct ObjectWatches {
+    ca: WatchedObject,
+    serving: WatchedObject,
+    registrations: [WatchedObject; 2],
     _tasks: JoinSet<()>,
 }
 
-struct Followed {
+struct WatchedObject {
     path: String,
     state: watch::Receiver<ObjectState>,
     /// Whether it was logged that it is missing or cannot be read, since it last could.
@@ -48,23 +48,23 @@ struct Unknown;
 
 const REGISTRATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 
-impl Followers {
+impl ObjectWatches {
     pub(super) fn start(client: &Client, installation: &Installation) -> Self {
         let mut tasks = JoinSet::new();
-        let mut followed = |collection: String, name: String| {
+        let mut watched = |collection: String, name: String| {
             let (sender, state) = watch::channel(ObjectState::default());
             let path = format!("{collection}/{name}");
-            tasks.spawn(follow(client.clone(), ObjectPath { collection, name }, sender));
-            Followed { path, state, is_logged: false }
+            tasks.spawn(watch_object(client.clone(), ObjectPath { collection, name }, sender));
+            WatchedObject { path, state, is_logged: false }
         };
         let secrets = || format!("/api/v1/namespaces/{}/secrets", installation.namespace());
         let name = || installation.name().to_owned();
         Self {
-            ca: followed(secrets(), installation.ca_secret()),
-            serving: followed(secrets(), installation.serving_secret()),
+            ca: watched(secrets(), installation.ca_secret()),
+            serving: watched(secrets(), installation.serving_secret()),
             registrations: [
-                followed(format!("{REGISTRATIONS}/validatingwebhookconfigurations"), name()),
-                followed(format!("{REGISTRATIONS}/mutatingwebhookconfigurations"), name()),
+                watched(format!("{REGISTRATIONS}/validatingwebhookconfigurations"), name()),
+                watched(format!("{REGISTRATIONS}/mutatingwebhookconfigurations"), name()),
             ],
             _tasks: tasks,
         }
@@ -87,22 +87,22 @@ impl Followers {
         let ca = self.ca.secret()?;
         let serving = self.serving.secret()?;
         let mut registered = Vec::new();
-        for followed in &mut self.registrations {
-            registered.extend(followed.registered(installation).ok()?);
+        for watched in &mut self.registrations {
+            registered.extend(watched.registered(installation).ok()?);
         }
         Some(InstallationState { stored: stored(&ca, &serving), ca, serving, registered })
     }
 }
 
-impl Followers {
+impl ObjectWatches {
     /// Whether something that was looked at is missing or cannot be read.
     pub(super) fn are_blocked(&self) -> bool {
         let all = [&self.ca, &self.serving].into_iter().chain(&self.registrations);
-        all.into_iter().any(|followed| followed.is_logged)
+        all.into_iter().any(|watched| watched.is_logged)
     }
 }
 
-impl Followed {
+impl WatchedObject {
     fn secret(&mut self) -> Option<Secret> {
         let read = match &*self.state.borrow_and_update() {
             ObjectState::Unseen => return None,
@@ -165,11 +165,11 @@ mod tests {
     fn a_registration_that_can_be_read_again_blocks_nothing() {
         let installation: Installation = "bindery/bindery".parse().unwrap();
         let (sender, state) = watch::channel(ObjectState::default());
-        let mut followed = Followed { path: "registered".to_owned(), state, is_logged: false };
+        let mut watched = WatchedObject { path: "registered".to_owned(), state, is_logged: false };
         let mut look = |state: ObjectState| {
             sender.send_replace(state);
-            let is_known = followed.registered(&installation).is_ok();
-            (is_known, followed.is_logged)
+            let is_known = watched.registered(&installation).is_ok();
+            (is_known, watched.is_logged)
         };
         let present = |text: &str| ObjectState::Present(text.into());
         assert_eq!(look(ObjectState::Unseen), (false, false));

@@ -291,7 +291,10 @@ impl Reconciler {
             WriteOutcome::Stored(observed) => {
                 self.finish_write(&object, WriteResult::Now(observed), now);
             }
-            WriteOutcome::Stale | WriteOutcome::Unknown(_) => {
+            WriteOutcome::Stale => self.store.in_flight.check_at(object, now),
+            WriteOutcome::Unknown(reason) => {
+                let write = write.label();
+                tracing::warn!(%object, write, reason, "whether a write is stored is unknown; it is read");
                 self.store.in_flight.check_at(object, now);
             }
             WriteOutcome::Rejected(reason) => {

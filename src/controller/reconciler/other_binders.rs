@@ -128,7 +128,7 @@ impl OtherBinders {
              --controllers=*,-persistentvolume-binder-controller, then {}",
             self.remedy
         );
-        Some(about(name, EventType::Warning, "ForeignBinder", text))
+        Some(about(name, EventType::Warning, "OtherBinder", text))
     }
 
     fn note(&mut self, name: &VolumeName, deed: &'static str) -> Trace {

@@ -86,11 +86,11 @@ impl Reconciler {
                 task
             }
             Next::Settled | Next::Write(_) | Next::Reclaim(Reclaim::ByDriver) => {
-                self.settle(key, why, now);
+                self.finish(key, why, now);
                 None
             }
             Next::Reclaim(Reclaim::Recycle) => {
-                self.settle(key, why, now);
+                self.finish(key, why, now);
                 self.recycle(key, now)
             }
         }
@@ -134,7 +134,7 @@ impl Reconciler {
     }
 
     /// Ends the reconciliation of an object until something affects it.
-    fn settle(&mut self, key: &ObjectKey, why: Why, now: Instant) {
+    fn finish(&mut self, key: &ObjectKey, why: Why, now: Instant) {
         // Whatever happens to the other volume does not affect this one.
         if let Why::Volume(VolumeOutcome::Released(ReleasedFor::OtherVolume(_))) = why {
             self.queue.push_after(key.clone(), now + PAUSE.0);

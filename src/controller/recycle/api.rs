@@ -41,7 +41,7 @@ pub(super) struct Made {
 
 /// Why a request came to nothing.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum ApiError {
     /// The object does not exist.
     #[error("{0}")]
     NotFound(String),
@@ -119,14 +119,14 @@ struct ListWire<T> {
 
 impl Api {
     /// The volume as it is; nothing if it is gone.
-    pub(super) async fn volume(&self, name: &VolumeName) -> Result<Option<Volume>, Trouble> {
+    pub(super) async fn volume(&self, name: &VolumeName) -> Result<Option<Volume>, ApiError> {
         let path = format!("/api/v1/persistentvolumes/{name}");
         let found = self.send(Method::GET, &path, None).await;
         Ok(present(found)?.map(|object: Value| Volume::read(&object)))
     }
 
     /// The pods that were made for the volume of this uid, by whomever.
-    pub(super) async fn pods_of(&self, uid: &Uid) -> Result<Vec<Made>, Trouble> {
+    pub(super) async fn pods_of(&self, uid: &Uid) -> Result<Vec<Made>, ApiError> {
         let path = format!("{}?labelSelector={}", self.pods(), escaped(&format!("{MARK}={uid}")));
         let list: ListWire<PodWire> = self.send(Method::GET, &path, None).await?;
         Ok(list.items.into_iter().map(|pod| made(pod.metadata)).collect())
@@ -134,21 +134,21 @@ impl Api {
 
     /// Makes a pod. A field that this API server does not know is rejected rather than dropped: the pod
     /// would run elsewhere, or otherwise, than its template says.
-    pub(super) async fn create(&self, pod: &Value) -> Result<Made, Trouble> {
+    pub(super) async fn create(&self, pod: &Value) -> Result<Made, ApiError> {
         let path = format!("{}?fieldManager={FIELD_MANAGER}&fieldValidation=Strict", self.pods());
         let pod: PodWire = self.send(Method::POST, &path, Some(pod)).await?;
         Ok(made(pod.metadata))
     }
 
     /// The status of the pod; nothing if it is gone, whichever pod has its name.
-    pub(super) async fn status(&self, pod: &Made) -> Result<Option<PodStatus>, Trouble> {
+    pub(super) async fn status(&self, pod: &Made) -> Result<Option<PodStatus>, ApiError> {
         let found = self.send(Method::GET, &self.path(pod), None).await;
         let found: Option<PodWire> = present(found)?;
         Ok(found.filter(|found| found.metadata.uid == pod.uid).map(|found| found.status))
     }
 
     /// The events of Kubernetes about the pod.
-    pub(super) async fn events(&self, pod: &Made) -> Result<Vec<PodEvent>, Trouble> {
+    pub(super) async fn events(&self, pod: &Made) -> Result<Vec<PodEvent>, ApiError> {
         let selector = escaped(&format!("involvedObject.uid={}", pod.uid));
         let namespace = &self.namespace;
         let path = format!(
@@ -160,13 +160,13 @@ impl Api {
 
     /// Deletes the pod, with the time to end that it has by itself: without, it would be gone from the API
     /// while it still removes files. It is no failure if it is gone.
-    pub(super) async fn delete(&self, pod: &Made) -> Result<(), Trouble> {
+    pub(super) async fn delete(&self, pod: &Made) -> Result<(), ApiError> {
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid},
         });
         match self.send::<Value>(Method::DELETE, &self.path(pod), Some(&options)).await {
             // 409: another object has its name.
-            Ok(_) | Err(Trouble::NotFound(_) | Trouble::Rejected { code: 409, .. }) => Ok(()),
+            Ok(_) | Err(ApiError::NotFound(_) | ApiError::Rejected { code: 409, .. }) => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
@@ -184,23 +184,23 @@ impl Api {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, ApiError> {
         let sent = send_text(&self.client, request(method, path, body), self.patience).await;
         let text = sent.map_err(|error| match error.status() {
-            None => Trouble::Unknown(cause(&error)),
-            Some(status) if is_absent(status) => Trouble::NotFound(status.message.clone()),
+            None => ApiError::Unknown(cause(&error)),
+            Some(status) if is_absent(status) => ApiError::NotFound(status.message.clone()),
             Some(Status { code, message, .. }) => {
-                Trouble::Rejected { code: *code, message: message.clone() }
+                ApiError::Rejected { code: *code, message: message.clone() }
             }
         })?;
-        serde_json::from_str(&text).map_err(|error| Trouble::Unknown(cause(&error)))
+        serde_json::from_str(&text).map_err(|error| ApiError::Unknown(cause(&error)))
     }
 }
 
-fn present<T>(found: Result<T, Trouble>) -> Result<Option<T>, Trouble> {
+fn present<T>(found: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(Trouble::NotFound(_)) => Ok(None),
+        Err(ApiError::NotFound(_)) => Ok(None),
         Err(trouble) => Err(trouble),
     }
 }

@@ -17,8 +17,8 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep};
 
-use self::api::{Api, Made, REQUEST_TIMEOUT, Trouble};
-use self::watching::{Fate, PodWatch};
+use self::api::{Api, ApiError, Made, REQUEST_TIMEOUT};
+use self::watching::{PodResult, PodWatch};
 use super::reconciler::{RecycleOrder, RecyclePurpose, Recycled};
 use crate::binding::Recycling;
 use crate::client::lease::{LeadershipDeadline, Timing};
@@ -142,21 +142,21 @@ impl Worker {
             // Two blanks, as Kubernetes has them.
             format!("unexpected error creating recycler pod:  {trouble}")
         })?;
-        let fate = PodWatch::new(&self.api, order, &volume, &made).end(pod.patience).await;
+        let result = PodWatch::new(&self.api, order, &volume, &made).end(pod.patience).await;
         let removed = self.remove(&made).await;
         if let Err(trouble) = &removed {
             tracing::warn!(pod = made.name, reason = %trouble, "a recycler pod was not deleted");
         }
-        match (fate, removed) {
-            (Fate::VolumeChanged, _) => {
+        match (result, removed) {
+            (PodResult::VolumeChanged, _) => {
                 self.wait_until_gone(order, uid).await;
                 Ok(Recycled::Changed)
             }
-            (Fate::Failed(reason), _) => Err(wrapped(&reason)),
-            (Fate::Succeeded, Err(trouble)) => {
+            (PodResult::Failed(reason), _) => Err(wrapped(&reason)),
+            (PodResult::Succeeded, Err(trouble)) => {
                 Err(format!("failed to delete recycler pod: {trouble}"))
             }
-            (Fate::Succeeded, Ok(())) => Ok(Recycled::Ended(Recycling::Done)),
+            (PodResult::Succeeded, Ok(())) => Ok(Recycled::Ended(Recycling::Done)),
         }
     }
 
@@ -196,7 +196,7 @@ impl Worker {
         }
     }
 
-    async fn remove(&self, pod: &Made) -> Result<(), Trouble> {
+    async fn remove(&self, pod: &Made) -> Result<(), ApiError> {
         self.lease().await;
         self.api.delete(pod).await
     }

@@ -26,7 +26,7 @@ const WORDS_BYTES_MAX: usize = 256;
 
 /// What became of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum PodResult {
     /// It did its work.
     Succeeded,
     /// It did not; this is why.
@@ -59,16 +59,16 @@ impl<'a> PodWatch<'a> {
     }
 
     /// Waits for the end of the pod, for at most `patience`.
-    pub(super) async fn end(mut self, patience: Duration) -> Fate {
+    pub(super) async fn end(mut self, patience: Duration) -> PodResult {
         let begun = Instant::now();
         loop {
             self.pass_on().await;
-            if let Some(fate) = self.look().await {
-                return fate;
+            if let Some(result) = self.look().await {
+                return result;
             }
             let elapsed = begun.elapsed();
             if elapsed >= patience {
-                return Fate::Failed(format!(
+                return PodResult::Failed(format!(
                     "recycler pod did not end within {} s; see what the events RecyclerPod say of it, \
                      and whether its node is well",
                     patience.as_secs()
@@ -78,25 +78,25 @@ impl<'a> PodWatch<'a> {
         }
     }
 
-    /// The fate of the pod so far. A read that fails is made again at the next look.
-    async fn look(&self) -> Option<Fate> {
-        let fate = match self.api.status(self.pod).await {
-            Ok(Some(status)) => fate(&status),
-            Ok(None) => Some(Fate::Failed("recycler pod was deleted".to_owned())),
+    /// The result of the pod so far. A read that fails is made again at the next look.
+    async fn look(&self) -> Option<PodResult> {
+        let result = match self.api.status(self.pod).await {
+            Ok(Some(status)) => result(&status),
+            Ok(None) => Some(PodResult::Failed("recycler pod was deleted".to_owned())),
             Err(trouble) => {
                 tracing::debug!(pod = self.pod.name, reason = %trouble, "a recycler pod was not seen");
                 None
             }
         };
-        if fate.is_some() {
-            return fate;
+        if result.is_some() {
+            return result;
         }
         // The volume may be made available by hand, or given to another claim, whose files must stay.
         let name = &self.order.volume;
         match self.api.volume(name).await {
             Ok(found) if found.as_ref().is_none_or(|found| !found.is_still(self.volume)) => {
                 tracing::info!(volume = %name, "changed while it was recycled; stopped");
-                Some(Fate::VolumeChanged)
+                Some(PodResult::VolumeChanged)
             }
             Ok(_) | Err(_) => None,
         }
@@ -133,13 +133,14 @@ impl<'a> PodWatch<'a> {
 }
 
 /// What a status says of the end of its pod.
-fn fate(status: &PodStatus) -> Option<Fate> {
+fn result(status: &PodStatus) -> Option<PodResult> {
     match status.phase.as_str() {
-        "Succeeded" => Some(Fate::Succeeded),
-        "Failed" if status.message.is_empty() => {
-            Some(Fate::Failed(format!("pod failed, pod.Status.Message unknown{}", words(status))))
-        }
-        "Failed" => Some(Fate::Failed(status.message.clone())),
+        "Succeeded" => Some(PodResult::Succeeded),
+        "Failed" if status.message.is_empty() => Some(PodResult::Failed(format!(
+            "pod failed, pod.Status.Message unknown{}",
+            words(status)
+        ))),
+        "Failed" => Some(PodResult::Failed(status.message.clone())),
         _ => None,
     }
 }
@@ -168,22 +169,22 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn fate_of(status: Value) -> Option<Fate> {
-        fate(&serde_json::from_value(status).expect("a status"))
+    fn result_of(status: Value) -> Option<PodResult> {
+        result(&serde_json::from_value(status).expect("a status"))
     }
 
     #[track_caller]
     fn expect_failed(status: Value, text: &str) {
-        assert_eq!(fate_of(status), Some(Fate::Failed(text.to_owned())));
+        assert_eq!(result_of(status), Some(PodResult::Failed(text.to_owned())));
     }
 
     #[test]
     fn a_pod_has_ended_when_its_phase_says_so() {
-        assert_eq!(fate_of(json!({})), None);
-        assert_eq!(fate_of(json!({"phase": "Running", "message": "x"})), None);
-        assert_eq!(fate_of(json!({"phase": "Unknown"})), None);
+        assert_eq!(result_of(json!({})), None);
+        assert_eq!(result_of(json!({"phase": "Running", "message": "x"})), None);
+        assert_eq!(result_of(json!({"phase": "Unknown"})), None);
         let done = json!({"phase": "Succeeded", "message": "x"});
-        assert_eq!(fate_of(done), Some(Fate::Succeeded));
+        assert_eq!(result_of(done), Some(PodResult::Succeeded));
         expect_failed(json!({"phase": "Failed", "message": "evicted"}), "evicted");
         expect_failed(json!({"phase": "Failed"}), "pod failed, pod.Status.Message unknown");
     }

@@ -1,6 +1,6 @@
 //! Reloads the serving certificate and key.
 //!
-//! A pair that cannot be used never replaces one that can. Changes of files are noticed in `follow`, those of a Secret
+//! A pair that cannot be used never replaces one that can. Changes of files are noticed in `file_watch`, those of a Secret
 //! in `webhook::certificate`.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 
 use super::tls::{PairContents, PairError, PairFiles, ServingPair, Validity, nothing};
-use crate::follow::{FileWatcher, POLL, WatchedFolders};
+use crate::file_watch::{FileWatcher, POLL, WatchedFolders};
 
 /// The result of a reload.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Reload {
     }
 }
 
-/// Follows a pair of files until dropped.
+/// Watches a pair of files until dropped.
 #[derive(Debug)]
 pub struct PairWatch {
     current: Arc<ArcSwap<ServerConfig>>,
@@ -50,7 +50,7 @@ pub struct PairWatch {
 }
 
 impl PairWatch {
-    /// Loads the pair and follows its files. Each outcome is reported once per change of contents:
+    /// Loads the pair and watches its files. Each outcome is reported once per change of contents:
     /// the first one, always [`Reload::Swapped`], before this returns, the others on the thread of
     /// the watch. At the start, a pair outside its validity period is served if there is no better one.
     pub fn start(
@@ -76,10 +76,10 @@ impl PairWatch {
             report(Reload::NotWatched(error));
         }
         let follower = folders
-            .follow("certificates", poll, move || {
+            .spawn("certificates", poll, move || {
                 replaceable.offer(PairContents::read(&files), &files, &report);
             })
-            .map_err(PairError::Unfollowed)?;
+            .map_err(PairError::Unwatched)?;
         Ok(Self { current, _follower: follower })
     }
 

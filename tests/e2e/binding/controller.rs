@@ -126,7 +126,7 @@ fn a_second_binder_yields_to_that_of_kubernetes() {
         let lease = plane.get(ADMIN, LEASE).expect_ok();
         lease["metadata"]["annotations"]["bindery.dev/other-binder"].as_str().map(str::to_owned)
     };
-    let events = "/api/v1/namespaces/default/events?fieldSelector=reason%3DForeignBinder";
+    let events = "/api/v1/namespaces/default/events?fieldSelector=reason%3DOtherBinder";
     let mut count = 0;
     eventually("the controller has given way", PATIENCE, || {
         objects.volume(&format!("v{count}"), &json!({}));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::Router;
 use bindery::api::registration::{Registration, WebhookTarget};
 use bindery::client::connect::Address;
-use bindery::follow::configuration::ConfigurationSource;
+use bindery::file_watch::configuration::ConfigurationSource;
 use bindery::rules::Policy;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::webhook::certificate::CertificateSource;

@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use bindery::api::installation::Installation;
 use bindery::certificates::ca_certificates;
 use bindery::client::connect::Address;
-use bindery::follow::configuration::ConfigurationSource;
+use bindery::file_watch::configuration::ConfigurationSource;
 use bindery::webhook::certificate::CertificateSource;
 use bindery::webhook::run::{Options, Webhook};
 use bindery::webhook::transport::Limits;
@@ -80,7 +80,7 @@ impl<'a> Site<'a> {
             &[
                 "--installation",
                 &installation,
-                "--certificate-settle",
+                "--certificate-propagation",
                 &settle,
                 "--lease-namespace",
                 namespace,

@@ -10,7 +10,7 @@ use bindery::controller::health::router;
 use bindery::controller::metrics::ControllerMetrics;
 use bindery::controller::mode::ControllerMode;
 use bindery::controller::run::{ControllerSettings, run_metered};
-use bindery::follow::configuration::ConfigurationSource;
+use bindery::file_watch::configuration::ConfigurationSource;
 use bindery_sim::{ApiRequest, ApiServer, ClusterState, Method};
 use http_body_util::BodyExt;
 use kube::Client;

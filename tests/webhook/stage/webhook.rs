@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use bindery::client::connect::Address;
-use bindery::follow::configuration::ConfigurationSource;
+use bindery::file_watch::configuration::ConfigurationSource;
 use bindery::rules::{Endpoint, Policy, RULES, Rule};
 use bindery::webhook::certificate::CertificateSource;
 use bindery::webhook::run::{Options, Webhook, WebhookError};

@@ -160,7 +160,7 @@ impl ListedCollections {
     }
 
     /// Whether an object that `read` asks for and that the input does not hold is absent.
-    pub fn settles(&self, read: &Read) -> bool {
+    pub fn answers(&self, read: &Read) -> bool {
         match Collection::of(read) {
             Some((collection, Some(namespace))) => self.has_in(collection, namespace),
             Some((collection, None)) => self.has(collection),
@@ -179,14 +179,14 @@ mod tests {
         let (db, web) = (ArcStr::from("db"), ArcStr::from("web"));
         let mut listed = ListedCollections::default();
         let claim = |namespace: &str| Read::Claim(ClaimKey::new(namespace, "data"));
-        assert!(!listed.settles(&claim("db")));
+        assert!(!listed.answers(&claim("db")));
         listed.add_namespace(Collection::Claims, &db);
-        assert!(listed.settles(&claim("db")) && !listed.settles(&claim("web")));
+        assert!(listed.answers(&claim("db")) && !listed.answers(&claim("web")));
         assert!(!listed.has(Collection::Claims) && !listed.has_in(Collection::Claims, &web));
         listed.add(Collection::Claims);
         listed.add_namespace(Collection::Claims, &db);
-        assert!(listed.settles(&claim("web")) && listed.has(Collection::Claims));
-        assert!(!listed.settles(&Read::Volume(VolumeName::new("pv"))));
+        assert!(listed.answers(&claim("web")) && listed.has(Collection::Claims));
+        assert!(!listed.answers(&Read::Volume(VolumeName::new("pv"))));
     }
 
     #[test]
@@ -194,10 +194,10 @@ mod tests {
         let key = ClaimKey::new("db", "data");
         let mut snapshot = ListedCollections::default();
         snapshot.add(Collection::ClaimUses);
-        assert!(snapshot.settles(&Read::PodsUsing(key.clone())));
-        assert!(!snapshot.settles(&Read::LivePods(key.clone())));
+        assert!(snapshot.answers(&Read::PodsUsing(key.clone())));
+        assert!(!snapshot.answers(&Read::LivePods(key.clone())));
         let mut dump = ListedCollections::default();
         dump.add_namespace(Collection::Pods, &key.namespace);
-        assert!(dump.settles(&Read::PodsUsing(key.clone())) && dump.settles(&Read::LivePods(key)));
+        assert!(dump.answers(&Read::PodsUsing(key.clone())) && dump.answers(&Read::LivePods(key)));
     }
 }

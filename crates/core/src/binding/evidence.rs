@@ -96,7 +96,7 @@ impl LiveReads {
             match answer {
                 None => Confirmation::NotTried,
                 Some(ReadResult::Failed | ReadResult::Unreadable) => Confirmation::Failed,
-                Some(ReadResult::Found(_) | ReadResult::NotFound) => Confirmation::Settled,
+                Some(ReadResult::Found(_) | ReadResult::NotFound) => Confirmation::Answered,
             }
         }
         match read {
@@ -136,7 +136,7 @@ impl LiveReads {
     /// shows.
     pub fn answer_from(&mut self, view: &View, listed: &ListedCollections, reads: &NonEmpty<Read>) {
         for read in reads.iter() {
-            let absent = listed.settles(read);
+            let absent = listed.answers(read);
             match read {
                 Read::Claim(key) => note(&mut self.claims, key, seen(view.claim(key), absent)),
                 Read::Volume(name) => {
@@ -214,7 +214,7 @@ fn seen<T>(object: Option<&Arc<T>>, is_whole: bool) -> ReadResult<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirmation {
     /// It was made and answered.
-    Settled,
+    Answered,
     /// It was tried and failed.
     Failed,
     /// It was not tried.
@@ -225,7 +225,7 @@ impl Confirmation {
     /// Its name in metrics.
     pub fn label(self) -> &'static str {
         match self {
-            Self::Settled => "settled",
+            Self::Answered => "answered",
             Self::Failed => "failed",
             Self::NotTried => "not_tried",
         }
@@ -269,11 +269,11 @@ impl<'a> Evidence<'a> {
     /// The claim of this name and uid. Another uid under the name proves absence only live: the
     /// view may be older than the reference.
     pub fn holder(&self, key: &ClaimKey, uid: &Uid) -> Lookup<'a, Claim> {
-        let settled = self.confirmation(&Read::Claim(key.clone())) == Confirmation::Settled;
+        let is_answered = self.confirmation(&Read::Claim(key.clone())) == Confirmation::Answered;
         match self.claim(key) {
             Lookup::Present(claim) if claim.uid.as_ref() == Some(uid) => Lookup::Present(claim),
             Lookup::Present(_) | Lookup::Unknown if self.view.is_gone(uid) => Lookup::Absent,
-            Lookup::Present(_) if settled => Lookup::Absent,
+            Lookup::Present(_) if is_answered => Lookup::Absent,
             Lookup::Present(_) | Lookup::Unknown => Lookup::Unknown,
             Lookup::Absent => Lookup::Absent,
         }
@@ -348,12 +348,12 @@ impl<'a> Evidence<'a> {
             Recent::Volumes(names) => names.contains(name),
             Recent::All => true,
         };
-        is_listed || self.confirmation(&Read::Volume(name.clone())) == Confirmation::Settled
+        is_listed || self.confirmation(&Read::Volume(name.clone())) == Confirmation::Answered
     }
 
     /// Those of `reads` that were not made for this question, or failed.
-    pub(super) fn unsettled(&self, reads: impl IntoIterator<Item = Read>) -> Vec<Read> {
-        let is_open = |read: &Read| self.confirmation(read) != Confirmation::Settled;
+    pub(super) fn unanswered(&self, reads: impl IntoIterator<Item = Read>) -> Vec<Read> {
+        let is_open = |read: &Read| self.confirmation(read) != Confirmation::Answered;
         reads.into_iter().filter(is_open).collect()
     }
 

@@ -120,7 +120,7 @@ fn users(key: &ClaimKey, evidence: &Evidence<'_>) -> (String, Option<Dependency>
         (Lookup::Absent | Lookup::Unknown, Confirmation::NotTried) => {
             (String::new(), Some(Dependency { read, certainty: Certainty::Assumed }))
         }
-        (Lookup::Absent | Lookup::Unknown, Confirmation::Settled | Confirmation::Failed) => {
+        (Lookup::Absent | Lookup::Unknown, Confirmation::Answered | Confirmation::Failed) => {
             (" (its pods are unknown)".to_owned(), None)
         }
     }

@@ -140,8 +140,8 @@ fn hidden(owner: &Owner, what: &str, key: &ClaimKey) -> Violation {
     Violation::new(FIELD, text)
 }
 
-fn missing(owner: &Owner, what: &str, fate: Lookup<'_, OwnerState>) -> Option<Violation> {
-    let why = match fate {
+fn missing(owner: &Owner, what: &str, state: Lookup<'_, OwnerState>) -> Option<Violation> {
+    let why = match state {
         Lookup::Present(OwnerState::Alive | OwnerState::Hidden) => return None,
         Lookup::Present(OwnerState::Replaced) => "has another uid",
         Lookup::Absent | Lookup::Unknown => "does not exist",
@@ -151,8 +151,8 @@ fn missing(owner: &Owner, what: &str, fate: Lookup<'_, OwnerState>) -> Option<Vi
 
 /// The violation for a claim's missing owner. Its author may see nothing beyond the namespace, so another uid under
 /// the name and no object of the name give the same answer.
-fn not_there(owner: &Owner, what: &str, fate: Lookup<'_, OwnerState>) -> Option<Violation> {
-    missing(owner, what, fate)?;
+fn not_there(owner: &Owner, what: &str, state: Lookup<'_, OwnerState>) -> Option<Violation> {
+    missing(owner, what, state)?;
     Some(gone(owner, what, "does not exist with this uid"))
 }
 

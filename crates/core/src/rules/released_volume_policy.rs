@@ -110,7 +110,7 @@ fn ending<'a>(
     };
     let lookup = evidence.holder(key, uid);
     let read = Read::Claim(key.clone());
-    let is_settled = evidence.confirmation(&read) == Confirmation::Settled;
+    let is_settled = evidence.confirmation(&read) == Confirmation::Answered;
     let is_released = matches!(old.phase, VolumePhase::Released | VolumePhase::Failed);
     let ends = match lookup {
         Lookup::Present(claim) if claim.deletion == Deletion::Terminating => Ends::Going,

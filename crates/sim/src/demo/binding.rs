@@ -24,7 +24,7 @@ use bindery::client::resource::ResourceKind;
 use bindery::controller::error::LoopError;
 use bindery::controller::mode::ControllerMode;
 use bindery::controller::run::{self as controller, ControllerSettings};
-use bindery::follow::configuration::ConfigurationSource;
+use bindery::file_watch::configuration::ConfigurationSource;
 use bindery::model::{ClaimKey, VolumeName};
 
 /// One scene of the bind loop.

@@ -18,7 +18,7 @@ use super::kubectl::{Caller, Target};
 use crate::{ApiRequest, ApiServer, ClusterState, Method};
 use bindery::certificates::{SubjectNames, development};
 use bindery::client::connect::Address;
-use bindery::follow::configuration::ConfigurationSource;
+use bindery::file_watch::configuration::ConfigurationSource;
 use bindery::rules::RULES;
 use bindery::webhook::certificate::CertificateSource;
 use bindery::webhook::run::{Options, Webhook};

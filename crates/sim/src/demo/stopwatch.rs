@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use bindery::binding::Observed;
 use bindery::client::resource::ResourceKind;
-use bindery::client::watch::{EventHandler, Unreadable, follow};
+use bindery::client::watch::{EventHandler, Unreadable, watch_collection};
 use bindery::model::{Claim, ClaimKey, ClaimPhase, ResourceVersion, VolumeName};
 
 /// Watches volumes and claims; dropping it ends the watches.
@@ -48,7 +48,12 @@ impl Stopwatch {
         let board = Arc::new(Board(sender));
         let mut watches = JoinSet::new();
         for watched in [ResourceKind::Volumes, ResourceKind::Claims] {
-            watches.spawn(follow(client.clone(), watched, Arc::clone(&board), Instant::now()));
+            watches.spawn(watch_collection(
+                client.clone(),
+                watched,
+                Arc::clone(&board),
+                Instant::now(),
+            ));
         }
         Self { sightings, _watches: watches }
     }

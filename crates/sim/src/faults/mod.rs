@@ -65,7 +65,7 @@ struct NetworkFaults {
 }
 
 /// What becomes of one request.
-enum Fate {
+enum RequestOutcome {
     Served,
     /// Another client writes the object first.
     Overtaken,
@@ -134,19 +134,19 @@ impl FaultyTransport {
             return self.hang().await;
         }
         self.befall(&mut request);
-        match self.fate(&request) {
-            Fate::Served => self.serve(request).await,
-            Fate::Overtaken => {
+        match self.outcome(&request) {
+            RequestOutcome::Served => self.serve(request).await,
+            RequestOutcome::Overtaken => {
                 self.overtake(&request);
                 self.serve(request).await
             }
-            Fate::Failed(broken) => Ok(error::of(broken)),
-            Fate::Lost => self.hang().await,
-            Fate::Unanswered => {
+            RequestOutcome::Failed(broken) => Ok(error::of(broken)),
+            RequestOutcome::Lost => self.hang().await,
+            RequestOutcome::Unanswered => {
                 drop(self.server.clone().answer(request).await);
                 self.hang().await
             }
-            Fate::Late => {
+            RequestOutcome::Late => {
                 self.send_late(request);
                 self.hang().await
             }
@@ -202,30 +202,31 @@ impl FaultyTransport {
         }
     }
 
-    fn fate(&self, request: &ApiRequest) -> Fate {
+    fn outcome(&self, request: &ApiRequest) -> RequestOutcome {
         let mut state = self.state();
         if state.happens(Fault::Partition) {
             self.isolate(&mut state);
-            return Fate::Lost;
+            return RequestOutcome::Lost;
         }
         let is_write = request.method != Method::Get;
-        let fates = [
-            (Fault::TooManyRequests, true, Fate::Failed(Broken::Overloaded)),
-            (Fault::InternalError, true, Fate::Failed(Broken::Inside)),
-            (Fault::Unavailable, true, Fate::Failed(Broken::Away)),
-            (Fault::LostRequest, true, Fate::Lost),
-            (Fault::LostReply, is_write, Fate::Unanswered),
-            (Fault::LateWrite, is_write, Fate::Late),
-            (Fault::Conflict, names_version(request), Fate::Overtaken),
+        let outcomes = [
+            (Fault::TooManyRequests, true, RequestOutcome::Failed(Broken::Overloaded)),
+            (Fault::InternalError, true, RequestOutcome::Failed(Broken::Inside)),
+            (Fault::Unavailable, true, RequestOutcome::Failed(Broken::Away)),
+            (Fault::LostRequest, true, RequestOutcome::Lost),
+            (Fault::LostReply, is_write, RequestOutcome::Unanswered),
+            (Fault::LateWrite, is_write, RequestOutcome::Late),
+            (Fault::Conflict, names_version(request), RequestOutcome::Overtaken),
         ];
-        let met =
-            fates.into_iter().find(|(fault, is_possible, _)| *is_possible && state.draws(*fault));
-        let Some((fault, _, fate)) = met else { return Fate::Served };
+        let met = outcomes
+            .into_iter()
+            .find(|(fault, is_possible, _)| *is_possible && state.draws(*fault));
+        let Some((fault, _, outcome)) = met else { return RequestOutcome::Served };
         // A conflict has yet to come about.
         if fault != Fault::Conflict {
             state.count(fault);
         }
-        fate
+        outcome
     }
 
     /// Cuts the client off for a while.

@@ -7,13 +7,13 @@ use super::{Planner, class, wasted};
 use crate::binding::{
     Choice, ClaimOutcome, FitCheck, FitCounts, Observed, View, Write, choose, count_fits,
 };
-use crate::cli::preview::planned::{Blocker, ClaimFate, Given, PlannedClaim};
+use crate::cli::preview::planned::{Blocker, ClaimForecast, Given, PlannedClaim};
 use crate::model::{Claim, Reservation, Volume, VolumePhase};
 
 impl Planner<'_> {
     /// What becomes of a claim.
     pub(in crate::cli) fn claim(&mut self, claim: &Claim, outcome: &ClaimOutcome) -> PlannedClaim {
-        let fate = self.fate(claim, outcome);
+        let forecast = self.forecast(claim, outcome);
         let is_unmatched =
             matches!(outcome, ClaimOutcome::NoMatchingVolume | ClaimOutcome::NoClass(_));
         let counts = if is_unmatched { self.counts(claim) } else { FitCounts::default() };
@@ -43,35 +43,35 @@ impl Planner<'_> {
                 size: volume.capacity.to_string(),
                 wasted_bytes: wasted(volume, claim),
             }),
-            ..without_volume(claim, fate, reason)
+            ..without_volume(claim, forecast, reason)
         }
     }
 
     /// A claim that is not stored.
     pub(in crate::cli) fn denied(claim: &Claim, reason: &str) -> PlannedClaim {
-        without_volume(claim, ClaimFate::Conflict, Some(reason.to_owned()))
+        without_volume(claim, ClaimForecast::Conflict, Some(reason.to_owned()))
     }
 
-    fn fate(&self, claim: &Claim, outcome: &ClaimOutcome) -> ClaimFate {
+    fn forecast(&self, claim: &Claim, outcome: &ClaimOutcome) -> ClaimForecast {
         match outcome {
             ClaimOutcome::Bound(name) | ClaimOutcome::BoundDespite(name, _) => {
                 if self.new.get(name) == Some(&&claim.key) {
-                    ClaimFate::Binds
+                    ClaimForecast::Binds
                 } else {
-                    ClaimFate::Bound
+                    ClaimForecast::Bound
                 }
             }
-            ClaimOutcome::WaitsForProvisioner(_) => ClaimFate::Provisions,
+            ClaimOutcome::WaitsForProvisioner(_) => ClaimForecast::Provisions,
             ClaimOutcome::WaitsForConsumer
             | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::Terminating
-            | ClaimOutcome::GetsDefaultClass(_) => ClaimFate::Waits,
-            ClaimOutcome::Unknown | ClaimOutcome::Unseen => ClaimFate::Unknown,
+            | ClaimOutcome::GetsDefaultClass(_) => ClaimForecast::Waits,
+            ClaimOutcome::Unknown | ClaimOutcome::Unseen => ClaimForecast::Unknown,
             ClaimOutcome::NoMatchingVolume
             | ClaimOutcome::NoClass(_)
-            | ClaimOutcome::NoVolume(_) => ClaimFate::Unmatched,
-            ClaimOutcome::Unfit(..) | ClaimOutcome::Taken(_) => ClaimFate::Conflict,
-            ClaimOutcome::Lost(_) => ClaimFate::Lost,
+            | ClaimOutcome::NoVolume(_) => ClaimForecast::Unmatched,
+            ClaimOutcome::Unfit(..) | ClaimOutcome::Taken(_) => ClaimForecast::Conflict,
+            ClaimOutcome::Lost(_) => ClaimForecast::Lost,
         }
     }
 
@@ -118,7 +118,7 @@ impl Planner<'_> {
     }
 }
 
-fn without_volume(claim: &Claim, outcome: ClaimFate, reason: Option<String>) -> PlannedClaim {
+fn without_volume(claim: &Claim, outcome: ClaimForecast, reason: Option<String>) -> PlannedClaim {
     PlannedClaim {
         namespace: claim.key.namespace.to_string(),
         name: claim.key.name.to_string(),

@@ -2,19 +2,22 @@
 
 use super::{Planner, class, wasted};
 use crate::binding::{ReleasedFor, VolumeOutcome};
-use crate::cli::preview::planned::{PlannedVolume, VolumeFate};
+use crate::cli::preview::planned::{PlannedVolume, VolumeForecast};
 use crate::model::Volume;
 
 impl Planner<'_> {
     /// What becomes of a volume.
     pub(in crate::cli) fn volume(&self, volume: &Volume, outcome: &VolumeOutcome) -> PlannedVolume {
-        let (fate, claim) = match outcome {
+        let (forecast, claim) = match outcome {
             VolumeOutcome::Bound(key) => {
                 let is_new = self.new.get(&volume.name) == Some(&key);
-                (if is_new { VolumeFate::Binds } else { VolumeFate::Bound }, Some(key.clone()))
+                (
+                    if is_new { VolumeForecast::Binds } else { VolumeForecast::Bound },
+                    Some(key.clone()),
+                )
             }
             VolumeOutcome::Released(ReleasedFor::NoDeleter | ReleasedFor::UnknownPolicy) => {
-                (VolumeFate::Failed, None)
+                (VolumeForecast::Failed, None)
             }
             VolumeOutcome::Released(
                 ReleasedFor::Administrator
@@ -22,33 +25,37 @@ impl Planner<'_> {
                 | ReleasedFor::Recycler
                 | ReleasedFor::Pods(_)
                 | ReleasedFor::OtherVolume(_),
-            ) => (VolumeFate::Released, None),
+            ) => (VolumeForecast::Released, None),
             VolumeOutcome::Offered
             | VolumeOutcome::Serves(_)
             | VolumeOutcome::Unreserved(_)
             | VolumeOutcome::Unseen => match volume.reservation.key() {
-                None => (VolumeFate::Free, None),
-                Some(key) => (VolumeFate::Reserved, Some(key.clone())),
+                None => (VolumeForecast::Free, None),
+                Some(key) => (VolumeForecast::Reserved, Some(key.clone())),
             },
-            VolumeOutcome::Unusable => (VolumeFate::Reserved, volume.reservation.key().cloned()),
-            VolumeOutcome::ClaimUnknown => (VolumeFate::Unknown, volume.reservation.key().cloned()),
+            VolumeOutcome::Unusable => {
+                (VolumeForecast::Reserved, volume.reservation.key().cloned())
+            }
+            VolumeOutcome::ClaimUnknown => {
+                (VolumeForecast::Unknown, volume.reservation.key().cloned())
+            }
             VolumeOutcome::AwaitsClaim(key) | VolumeOutcome::OtherMode(key) => {
-                (VolumeFate::Reserved, Some(key.clone()))
+                (VolumeForecast::Reserved, Some(key.clone()))
             }
         };
-        let bound_to = match fate {
-            VolumeFate::Bound | VolumeFate::Binds => {
+        let bound_to = match forecast {
+            VolumeForecast::Bound | VolumeForecast::Binds => {
                 claim.as_ref().and_then(|key| self.after.claim(key))
             }
-            VolumeFate::Free
-            | VolumeFate::Released
-            | VolumeFate::Reserved
-            | VolumeFate::Failed
-            | VolumeFate::Unknown => None,
+            VolumeForecast::Free
+            | VolumeForecast::Released
+            | VolumeForecast::Reserved
+            | VolumeForecast::Failed
+            | VolumeForecast::Unknown => None,
         };
         PlannedVolume {
             name: volume.name.to_string(),
-            outcome: fate,
+            outcome: forecast,
             wasted_bytes: bound_to.and_then(|claim| wasted(volume, claim)),
             claim: claim.map(|key| key.to_string()),
             class: class(volume.class().as_class()),

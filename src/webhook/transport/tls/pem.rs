@@ -47,11 +47,11 @@ pub enum PairError {
         /// The key file.
         key: PathBuf,
     },
-    /// The thread that follows the files could not be started.
+    /// The thread that watches the files could not be started.
     #[error(
-        "the certificate files cannot be followed; renewals would be missed; check the limit of threads"
+        "the certificate files cannot be watched; renewals would be missed; check the limit of threads"
     )]
-    Unfollowed(#[source] io::Error),
+    Unwatched(#[source] io::Error),
 }
 
 /// The certificates in `pem`; at least one.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bindery::binding::{ObjectKey, Observed};
 use bindery::client::connect::{Address, connect};
 use bindery::client::resource::ResourceKind;
-use bindery::client::watch::{EventHandler, Unreadable, follow};
+use bindery::client::watch::{EventHandler, Unreadable, watch_collection};
 use bindery::model::ResourceVersion;
 use hyper::Method;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ impl Stage {
         let client = runtime.block_on(connect(&address)).unwrap();
         for watched in [ResourceKind::Volumes, ResourceKind::Claims] {
             let (client, sink) = (client.clone(), Arc::clone(&changes));
-            runtime.spawn(follow(client, watched, sink, tokio::time::Instant::now()));
+            runtime.spawn(watch_collection(client, watched, sink, tokio::time::Instant::now()));
         }
         let met = Mutex::default();
         Self { plane, changes, met, _controller: controller, _runtime: runtime }

@@ -50,7 +50,7 @@ fn settle_soon(site: &Site) {
     let containers = "/spec/template/spec/containers";
     let patch = json!([
         {"op": "test", "path": format!("{containers}/1/name"), "value": "controller"},
-        {"op": "add", "path": format!("{containers}/1/args/-"), "value": "--certificate-settle=1s"},
+        {"op": "add", "path": format!("{containers}/1/args/-"), "value": "--certificate-propagation=1s"},
     ]);
     let patch = Body::raw("application/json-patch+json", patch.to_string());
     site.plane.request(ADMIN, Method::PATCH, &path, patch).expect_ok();

@@ -364,7 +364,7 @@ fn completed(
     };
     // The volume's watch may be behind the claim's.
     let read = Read::Volume(name.clone());
-    if evidence.confirmation(&read) != Confirmation::Settled {
+    if evidence.confirmation(&read) != Confirmation::Answered {
         return unknown(read);
     }
     lost(claim, loss)
@@ -377,7 +377,7 @@ fn completed(
 fn kept(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
     let read = Read::Volume(volume.name.clone());
     let is_lost = claim.phase == ClaimPhase::Lost;
-    if is_lost && evidence.confirmation(&read) != Confirmation::Settled {
+    if is_lost && evidence.confirmation(&read) != Confirmation::Answered {
         return unknown(read);
     }
     Decision { next: bind(evidence, volume, claim), why: ClaimOutcome::Bound(volume.name.clone()) }

@@ -131,8 +131,8 @@ fn counts(view: &View, claim: &Claim) -> String {
 
 fn no_volume(name: &VolumeName) -> String {
     format!(
-        "volume \"{name}\", which the claim names, does not exist; the claim waits until it does; create \
-         the volume, or delete and re-create the PVC without spec.volumeName"
+        "PV \"{name}\", which the PVC names, does not exist; the PVC waits until it does; create \
+         the PV, or delete and re-create the PVC without spec.volumeName"
     )
 }
 
@@ -145,7 +145,7 @@ fn unfit(view: &View, claim: &Claim, name: &VolumeName, mismatches: &NonEmpty<Mi
 
 fn bound_despite(name: &VolumeName, mismatches: &NonEmpty<Mismatch>) -> String {
     format!(
-        "volume \"{name}\" is bound to the claim because each names the other, although: {}",
+        "PV \"{name}\" is bound to the PVC because each names the other, although: {}",
         reasons(name, mismatches)
     )
 }
@@ -171,8 +171,8 @@ fn lost(loss: &Loss) -> String {
             "Two claims are bound to the same volume, this one is bound incorrectly".to_owned()
         }
         Loss::Unfit(name, mismatches) => format!(
-            "Bound claim has lost its PersistentVolume; volume \"{name}\", which has its name, does not \
-             fit: {}; put the former volume back",
+            "Bound claim has lost its PersistentVolume; PV \"{name}\", which has its name, does not \
+             fit: {}; restore the former PV",
             reasons(name, mismatches)
         ),
     }

@@ -115,7 +115,7 @@ fn pending_claims_report_the_reason() {
     claim db/data Normal WaitForPodScheduled waiting for pod web-0 to be scheduled
     claim db/data Normal WaitForPodScheduled waiting for pods web-0,web-1 to be scheduled
     claim db/data Normal ExternalProvisioning Waiting for a volume to be created either by the external provisioner 'csi.example' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.
-    claim db/data Warning FailedBinding volume "pv-a", which the claim names, does not exist; the claim waits until it does; create the volume, or delete and re-create the PVC without spec.volumeName
+    claim db/data Warning FailedBinding PV "pv-a", which the PVC names, does not exist; the PVC waits until it does; create the PV, or delete and re-create the PVC without spec.volumeName
     claim db/data Warning FailedBinding volume "pv-a" already bound to a different claim.
     "#);
 }
@@ -135,11 +135,11 @@ fn events_say_why_claims_lost_or_cannot_have_their_volume() {
     insta::assert_snapshot!(rows.join("\n"), @r#"
     claim db/data Warning VolumeMismatch Cannot bind to requested volume "pv-a": the volume is marked for deletion "pv-a"
     claim db/data Warning VolumeMismatch Cannot bind to requested volume "pv-a": the volume is marked for deletion "pv-a"; also: requested PV is too small, storageClassName does not match, volumeAttributesClassName does not match, incompatible volumeMode, incompatible accessMode
-    claim db/data Warning BoundDespiteMismatch volume "pv-a" is bound to the claim because each names the other, although: the volume is marked for deletion "pv-a"; also: requested PV is too small, storageClassName does not match, volumeAttributesClassName does not match, incompatible volumeMode, incompatible accessMode
+    claim db/data Warning BoundDespiteMismatch PV "pv-a" is bound to the PVC because each names the other, although: the volume is marked for deletion "pv-a"; also: requested PV is too small, storageClassName does not match, volumeAttributesClassName does not match, incompatible volumeMode, incompatible accessMode
     claim db/data Warning ClaimLost Bound claim has lost reference to PersistentVolume. Data on the volume is lost!
     claim db/data Warning ClaimLost Bound claim has lost its PersistentVolume. Data on the volume is lost!
     claim db/data Warning ClaimMisbound Two claims are bound to the same volume, this one is bound incorrectly
-    claim db/data Warning ClaimLost Bound claim has lost its PersistentVolume; volume "pv-a", which has its name, does not fit: the volume is marked for deletion "pv-a"; also: requested PV is too small, storageClassName does not match, volumeAttributesClassName does not match, incompatible volumeMode, incompatible accessMode; put the former volume back
+    claim db/data Warning ClaimLost Bound claim has lost its PersistentVolume; PV "pv-a", which has its name, does not fit: the volume is marked for deletion "pv-a"; also: requested PV is too small, storageClassName does not match, volumeAttributesClassName does not match, incompatible volumeMode, incompatible accessMode; restore the former PV
     "#);
 }
 
@@ -221,13 +221,13 @@ fn volumes_get_an_event_where_a_person_must_act() {
     ];
     let reported: Vec<String> = reported.into_iter().flat_map(rows).collect();
     insta::assert_snapshot!(reported.join("\n"), @r#"
-    volume pv-a Warning UnusableReservation spec.claimRef lacks a namespace or a name, so that no claim can ever take the volume; complete spec.claimRef, or remove it if the volume holds no data
+    volume pv-a Warning UnusableReservation spec.claimRef lacks a namespace or a name, so that no PVC can ever bind to the PV; complete spec.claimRef, or remove it if the PV holds no data
     volume pv-a Warning VolumeMismatch Cannot bind PersistentVolume to requested PersistentVolumeClaim "data" due to incompatible volumeMode.
     claim db/data Warning VolumeMismatch Cannot bind PersistentVolume "pv-a" to requested PersistentVolumeClaim due to incompatible volumeMode.
     volume pv-a Warning VolumeFailedDelete error getting deleter volume plugin for volume "pv-a": no volume plugin matched; no driver deletes this kind of storage; set persistentVolumeReclaimPolicy to Retain and copy what is needed, then delete the volume and its storage by hand
     volume pv-a Warning VolumeUnknownReclaimPolicy Volume has unrecognized PersistentVolumeReclaimPolicy
     volume pv-a Normal VolumeFailedRecycle Volume is used by pods: db/a,db/b
-    volume pv-a Warning VolumeFailedRecycle Volume is not recycled, because the files of volume "pv-b" are inside or around its path and would be removed too; set persistentVolumeReclaimPolicy to Retain
+    volume pv-a Warning VolumeFailedRecycle PV is not recycled, because the files of PV "pv-b" are inside or around its path and would be removed too; set persistentVolumeReclaimPolicy to Retain
     "#);
 }
 

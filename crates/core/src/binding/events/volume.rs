@@ -61,14 +61,14 @@ pub fn volume_events(volume: &Volume, outcome: &VolumeOutcome) -> Vec<ObjectEven
         VolumeOutcome::Released(ReleasedFor::OtherVolume(other)) => vec![warning(
             "VolumeFailedRecycle",
             format!(
-                "Volume is not recycled, because the files of volume \"{other}\" are inside or around its \
+                "PV is not recycled, because the files of PV \"{other}\" are inside or around its \
                  path and would be removed too; set persistentVolumeReclaimPolicy to Retain"
             ),
         )],
         VolumeOutcome::Unusable => vec![warning(
             "UnusableReservation",
-            "spec.claimRef lacks a namespace or a name, so that no claim can ever take the volume; \
-             complete spec.claimRef, or remove it if the volume holds no data"
+            "spec.claimRef lacks a namespace or a name, so that no PVC can ever bind to the PV; \
+             complete spec.claimRef, or remove it if the PV holds no data"
                 .to_owned(),
         )],
         VolumeOutcome::OtherMode(claim) => other_mode(volume, claim),

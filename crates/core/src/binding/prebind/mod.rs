@@ -86,7 +86,7 @@ pub fn decide_prebind(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<Prebi
     }
     let wanted =
         [Read::Claim(key.clone()), Read::Class(class.clone()), Read::LivePods(key.clone())];
-    let open = evidence.unsettled(wanted);
+    let open = evidence.unanswered(wanted);
     if !open.is_empty() {
         return Decision::read(open, PrebindOutcome::Unknown);
     }

@@ -206,7 +206,7 @@ fn unnamed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<
 /// **Differs from Kubernetes**: there, it stays until the claim has found another volume, or is gone.
 fn let_go(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
     // A former leader may have set the claim's volumeName.
-    let open = evidence.unsettled([Read::Claim(key.clone())]);
+    let open = evidence.unanswered([Read::Claim(key.clone())]);
     if !open.is_empty() {
         return Decision::read(open, VolumeOutcome::ClaimUnknown);
     }
@@ -222,7 +222,7 @@ fn elsewhere(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decisi
         return given_back(volume, key);
     }
     // What the claim names may have changed since: storage is not given up on a lagging view.
-    let open = evidence.unsettled([Read::Claim(key.clone())]);
+    let open = evidence.unanswered([Read::Claim(key.clone())]);
     if !open.is_empty() {
         return Decision::read(open, VolumeOutcome::ClaimUnknown);
     }
@@ -276,7 +276,8 @@ fn reclaim(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> (Release
 /// **Differs from Kubernetes**: there, a claim is gone if it was not seen, and pods do not count once
 /// another claim of the name was seen, although they may have the old volume mounted and lose its files.
 fn recycle(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> (ReleasedFor, Next) {
-    let open = evidence.unsettled([Read::Volume(volume.name.clone()), Read::LivePods(key.clone())]);
+    let open =
+        evidence.unanswered([Read::Volume(volume.name.clone()), Read::LivePods(key.clone())]);
     if !open.is_empty() {
         return (ReleasedFor::Recycler, Next::reads(open));
     }

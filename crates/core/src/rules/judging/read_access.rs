@@ -158,10 +158,10 @@ impl Restricted<'_> {
             // An unreadable volume must look like one that does not exist.
             Confirmation::Failed if evidence.is_unreadable(self.name) => Shown::Unavailable,
             Confirmation::Failed | Confirmation::NotTried => Shown::Unknown,
-            Confirmation::Settled if volume.is_some_and(|volume| self.would_get(volume)) => {
+            Confirmation::Answered if volume.is_some_and(|volume| self.would_get(volume)) => {
                 Shown::Silence
             }
-            Confirmation::Settled => Shown::Unavailable,
+            Confirmation::Answered => Shown::Unavailable,
         }
     }
 

@@ -92,7 +92,7 @@ impl<T: Send + Sync + 'static> LiveConfiguration<T> {
         }
         let bytes = bytes_of(&path)?;
         let current = Arc::new(ArcSwap::from_pointee(part(read(&bytes, &path)?)));
-        let followed = Arc::clone(&current);
+        let published = Arc::clone(&current);
         let mut seen = Ok(bytes);
         let look = move || {
             let bytes = bytes_of(&path);
@@ -102,12 +102,12 @@ impl<T: Send + Sync + 'static> LiveConfiguration<T> {
             }
             seen = now;
             let taken = bytes.and_then(|bytes| read(&bytes, &path)).map(|read| {
-                followed.store(Arc::new(part(read)));
+                published.store(Arc::new(part(read)));
             });
             log(&taken);
             report(taken.as_ref().copied());
         };
-        let watcher = folders.follow("configuration", poll, look).map_err(FileError::Unwatched)?;
+        let watcher = folders.spawn("configuration", poll, look).map_err(FileError::Unwatched)?;
         Ok(Self { current, _watcher: Some(watcher) })
     }
 

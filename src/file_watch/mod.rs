@@ -14,16 +14,16 @@ use std::time::{Duration, Instant};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
-/// The interval of the poll. 10 s: what is followed changes a few
+/// The interval of the poll. 10 s: what is watched changes a few
 /// times a day, and a small read costs nothing.
 pub const POLL: Duration = Duration::from_secs(10);
 
 /// Quiet time to wait for after a change. 50 ms: files written one after the other are then seen
 /// together.
-const SETTLE: Duration = Duration::from_millis(50);
+const QUIET: Duration = Duration::from_millis(50);
 
 /// The longest wait for quiet: a folder that never rests must not stop reloads.
-const SETTLE_AT_MOST: Duration = Duration::from_secs(1);
+const QUIET_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Folders that are watched before their files are read for the first time, so that no change in between is missed.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl WatchedFolders {
     /// # Errors
     ///
     /// The operating system gives no thread.
-    pub fn follow(
+    pub fn spawn(
         self,
         name: &str,
         poll: Duration,
@@ -67,7 +67,7 @@ impl WatchedFolders {
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             loop {
                 match changes.recv_timeout(poll) {
-                    Ok(()) => settle(&changes),
+                    Ok(()) => wait_until_quiet(&changes),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
@@ -115,7 +115,7 @@ fn folder(file: &Path) -> PathBuf {
 }
 
 /// Waits until the folder has been quiet for a moment.
-fn settle(changes: &Receiver<()>) {
-    let end = Instant::now() + SETTLE_AT_MOST;
-    while Instant::now() < end && changes.recv_timeout(SETTLE).is_ok() {}
+fn wait_until_quiet(changes: &Receiver<()>) {
+    let end = Instant::now() + QUIET_WAIT_MAX;
+    while Instant::now() < end && changes.recv_timeout(QUIET).is_ok() {}
 }

@@ -147,6 +147,24 @@ fn a_page_of_a_list_and_an_object_alone_prove_nothing() {
     assert!(whole.stdout.starts_with("PV pv-a: released"), "{}", whole.stdout);
 }
 
+/// A volume that is reserved for a claim may be of another class, whether or not the claim names it.
+#[test]
+fn a_claim_is_not_clean_because_the_volume_reserved_for_it_is_not_shown() {
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\n\
+        metadata: {namespace: db, name: data, uid: u1}\n\
+        spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}\n";
+    let no_volumes = "---\nkind: PersistentVolumeList\nitems: []\n";
+    let scan = |state: &str| Folder::new().run_with(&["scan", "-f", "-", "-o", "json"], state);
+    let alone = scan(claim);
+    let expected = BTreeMap::from([(
+        "PersistentVolumeClaim/db/data".to_owned(),
+        vec!["unverified".to_owned()],
+    )]);
+    assert_eq!(results(&report(&alone)), expected);
+    let whole = scan(&format!("{claim}{no_volumes}"));
+    assert_eq!(results(&report(&whole)), BTreeMap::new());
+}
+
 #[test]
 fn what_holds_no_object_is_wrong_input_for_every_command() {
     let folder = Folder::new();

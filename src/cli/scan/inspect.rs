@@ -84,8 +84,8 @@ impl<'a> Inspection<'a> {
     fn claim(&mut self, claim: &Arc<Claim>) {
         let subject = ChangedObject::Claim(Transition::Create(Claim::clone(claim)));
         let judged = self.judged(subject);
-        let mut needed = Vec::new();
-        needed.extend(claim.volume.as_ref().map(|_| (Collection::Volumes, None)));
+        // One that names no volume may have volumes reserved for it.
+        let mut needed = vec![(Collection::Volumes, None)];
         needed.extend(changed_since(claim, None).map(|_| (Collection::Classes, None)));
         let lacking = self.known.lacking(&needed);
         let changed = changed_class(self.known.view(), &self.known.listed, claim);

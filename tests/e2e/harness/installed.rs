@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use bindery::api::registration::{Registration, WebhookTarget};
+use bindery::api::registration::{NAME, Registration, WebhookTarget};
 use bindery::client::connect::Address;
 use bindery::file_watch::configuration::ConfigurationSource;
 use bindery::rules::Policy;
@@ -23,12 +23,12 @@ use bindery::webhook::transport::{
 };
 use hyper::Method;
 use rcgen::{CertificateParams, KeyPair};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::eventually::eventually;
-use crate::plane::persona::{ARRANGER, BINDERY};
+use crate::plane::persona::{ADMIN, ARRANGER, BINDERY};
 use crate::plane::{Body, Plane};
 
 /// Where the configurations are created.
@@ -206,4 +206,17 @@ impl Drop for Installed {
 /// Creates a registration.
 pub(crate) fn register(plane: &Plane, collection: &str, object: &Value) {
     plane.request(ARRANGER, Method::POST, collection, Body::json(object)).expect_ok();
+}
+
+/// Lets the API server wait longer for the webhook, for cases about what it answers: on a busy machine the API server
+/// passes over an entry that is not answered within its second, as it is registered.
+pub(crate) fn with_long_timeout(plane: &Plane) {
+    for path in [VALIDATING, MUTATING] {
+        let path = &format!("{path}/{NAME}");
+        let mut registered = plane.get(ADMIN, path).expect_ok();
+        for webhook in registered["webhooks"].as_array_mut().unwrap() {
+            webhook["timeoutSeconds"] = json!(30);
+        }
+        plane.request(ADMIN, Method::PUT, path, Body::json(&registered)).expect_ok();
+    }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::scene::{Beside, PATIENCE, expect_undisturbed, names};
 use crate::controller::{Controller, Election};
 use crate::eventually::eventually;
-use crate::installed::{Installed, Registered};
+use crate::installed::{Installed, Registered, with_long_timeout};
 use crate::local_path::kubelet::{Action, Kubelet};
 use crate::local_path::{CLASS, Provisioner, USER};
 use crate::no_false_denials::world::{VOLUMES, World};
@@ -53,7 +53,12 @@ pub(super) struct Outcome {
 /// denied or edited, or a rule found something else than it has to.
 pub(super) fn play(beside: Beside, plane: &Plane, act: impl FnOnce(&Scene<'_>)) -> Outcome {
     let (_, policy) = beside.parts();
-    let webhook = policy.map(|policy| Installed::under(policy, plane, Registered::Everything));
+    let webhook = policy.map(|policy| {
+        let webhook = Installed::under(policy, plane, Registered::Everything);
+        // An export that is applied again needs the edit: without it the webhook denies it.
+        with_long_timeout(plane);
+        webhook
+    });
     let _controller = (beside == Beside::Full).then(|| Controller::start(plane, Election::None));
     let provisioner = Provisioner::on(plane);
     let kubelet = Kubelet::new(plane, provisioner.folder());
@@ -76,7 +81,7 @@ pub(super) fn play(beside: Beside, plane: &Plane, act: impl FnOnce(&Scene<'_>)) 
 
 /// Fails unless rules have found just what is to be found.
 fn expect_found(webhook: &Installed, beside: Beside) {
-    let results = ["denied", "warned", "audited"];
+    let results = ["denied", "warned", "would_deny", "would_warn"];
     let all = RULES.iter().flat_map(|rule| results.map(|result| (result, rule.id)));
     let is_found = |(result, rule): &(&str, &str)| {
         let series = format!("bindery_rule_results_total{{result=\"{result}\",rule=\"{rule}\"}}");

@@ -9,16 +9,14 @@ mod world;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use bindery::api::registration::NAME;
 use bindery_sim::Chance;
-use hyper::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::change::{Change, changes};
 use crate::denials::rules::{Stage, await_registration};
-use crate::installed::{Installed, MUTATING, Registered, VALIDATING};
-use crate::plane::persona::{ADMIN, BINDERY};
-use crate::plane::{Body, Peers, Plane};
+use crate::installed::{Installed, Registered, with_long_timeout};
+use crate::plane::persona::BINDERY;
+use crate::plane::{Peers, Plane};
 use crate::runner::{Case, case, extent};
 
 pub(crate) const CASES: &[Case] = &[case!(what_check_predicts_happens)];
@@ -60,18 +58,6 @@ fn what_check_predicts_happens() {
     println!("{made} changes were predicted and made: {tally:?}");
     assert!(wrong.is_empty(), "{} of {made}:\n{}", wrong.len(), wrong.join("\n"));
     tally.expect_each();
-}
-
-/// Lets the API server wait for the webhook: what it passes over on a busy machine is not what `check` reports.
-fn with_long_timeout(plane: &Plane) {
-    for path in [VALIDATING, MUTATING] {
-        let path = &format!("{path}/{NAME}");
-        let mut registered = plane.get(ADMIN, path).expect_ok();
-        for webhook in registered["webhooks"].as_array_mut().unwrap() {
-            webhook["timeoutSeconds"] = json!(30);
-        }
-        plane.request(ADMIN, Method::PUT, path, Body::json(&registered)).expect_ok();
-    }
 }
 
 /// What becomes of a change.

@@ -6,7 +6,7 @@ use crate::binding::{controller, differential, failures, lifecycle, recycler, wr
 use crate::control_plane::{lifetime, smoke};
 use crate::denials::{attacks, namespace_labels, rules};
 use crate::installation::{certificates, install, overload};
-use crate::predictions::{check, explain, gitops, tutorial};
+use crate::predictions::{backup, check, explain, gitops, overrides, tutorial};
 use crate::runner::Case;
 use crate::tenant_isolation::{restricted, tenancy, volume_labels};
 use crate::{no_false_denials, provisioners, storage_lifecycle};
@@ -40,6 +40,8 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         explain::CASES,
         gitops::CASES,
         tutorial::CASES,
+        backup::CASES,
+        overrides::CASES,
         volume_labels::CASES,
         namespace_labels::CASES,
         lifecycle::CASES,

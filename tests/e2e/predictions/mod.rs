@@ -1,6 +1,8 @@
 //! What the commands say about a live cluster is what the cluster then does.
 
+pub(crate) mod backup;
 pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod gitops;
+pub(crate) mod overrides;
 pub(crate) mod tutorial;

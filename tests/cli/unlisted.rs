@@ -152,7 +152,8 @@ fn a_page_of_a_list_and_an_object_alone_prove_nothing() {
 fn a_claim_is_not_clean_because_the_volume_reserved_for_it_is_not_shown() {
     let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\n\
         metadata: {namespace: db, name: data, uid: u1}\n\
-        spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}\n";
+        spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}\n\
+        ---\nkind: StorageClassList\nitems: [{metadata: {name: fast}, provisioner: x}]\n";
     let no_volumes = "---\nkind: PersistentVolumeList\nitems: []\n";
     let scan = |state: &str| Folder::new().run_with(&["scan", "-f", "-", "-o", "json"], state);
     let alone = scan(claim);

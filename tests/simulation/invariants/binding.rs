@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::seen::Seen;
 use super::{
-    BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIMS, Found, Invariant, Terms, VOLUMES, annotation,
-    path, reserved_for, text,
+    BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIMS, Found, Invariant, TENANT, Terms, VOLUMES,
+    annotation, path, reserved_for, text,
 };
 
 /// Judges a controller's write.
@@ -37,7 +37,10 @@ fn judge_volume(seen: &Seen, before: &Value, after: &Value) -> Found {
     let is_chosen = reserved_for(before).is_empty()
         && !new.is_empty()
         && !annotation(after, BOUND_BY_CONTROLLER).is_empty();
-    if old.is_empty() && !new.is_empty() && is_foreign(seen, before, after) {
+    if old.is_empty() && !new.is_empty() && {
+        let namespace = text(after, "/spec/claimRef/namespace");
+        is_foreign(before, namespace, seen.tenant_of(namespace))
+    } {
         let text =
             format!("volume {name} is given to {}, which it does not admit", reserved_for(after));
         found.push((Invariant::TenantsApart, text));
@@ -118,13 +121,12 @@ fn other_holders(seen: &Seen, claim: &Value, volume: &Value) -> Found {
     seen.claims().filter(is_holder).map(reported).collect()
 }
 
-/// Whether the marks of a volume (as it was before) keep it from the namespace that it is reserved for.
-fn is_foreign(seen: &Seen, before: &Value, after: &Value) -> bool {
-    let namespace = text(after, "/spec/claimRef/namespace");
-    let listed = annotation(before, ALLOWED_NAMESPACES);
-    let tenant = text(before, "/metadata/labels/bindery.dev~1tenant");
+/// Whether the marks of a volume keep it from a namespace, which belongs to this tenant, or to none if empty.
+pub(super) fn is_foreign(volume: &Value, namespace: &str, owner: &str) -> bool {
+    let listed = annotation(volume, ALLOWED_NAMESPACES);
+    let tenant = text(volume, TENANT);
     let is_listed = listed.split(',').any(|one| one == namespace);
-    let is_tenants = !tenant.is_empty() && seen.tenant_of(namespace) == tenant;
+    let is_tenants = !tenant.is_empty() && owner == tenant;
     (!listed.is_empty() || !tenant.is_empty()) && !is_listed && !is_tenants
 }
 

@@ -10,6 +10,9 @@ use bindery_sim::Accepted;
 use super::seen::Seen;
 use super::{CLAIMS, Found, Invariant, VOLUMES, path, reserved_for, text};
 
+/// It reserves a volume that no claim has yet, as a binder does.
+const SCHEDULER: &str = "system:kube-scheduler";
+
 /// Whose data is on which volume: claims, by namespace and name, by the volume's name.
 #[derive(Default)]
 pub(super) struct Owners(BTreeMap<String, String>);
@@ -43,7 +46,8 @@ impl Owners {
                     text(before, "/spec/persistentVolumeReclaimPolicy") == "Recycle"
                         && matches!(text(before, "/status/phase"), "Released" | "Failed")
                 });
-                if is_changed && (!is_ours || is_emptied) {
+                let is_persons = !is_ours && write.user != SCHEDULER;
+                if is_changed && (is_persons || is_emptied) {
                     self.note(path(after), is);
                 }
             }

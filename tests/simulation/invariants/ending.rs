@@ -6,8 +6,10 @@ use std::sync::Arc;
 use bindery_sim::Accepted;
 use serde_json::{Value, json};
 
+use super::binding::is_foreign;
 use super::{
-    BIND_COMPLETED, BOUND_BY_CONTROLLER, Breach, Invariant, annotation, path, reserved_for, text,
+    BIND_COMPLETED, BOUND_BY_CONTROLLER, Breach, Invariant, TENANT, annotation, path, reserved_for,
+    text,
 };
 
 /// Whether the cluster has come to rest: no binding is half made, nothing waits to be released.
@@ -19,9 +21,11 @@ pub(crate) fn at_rest(objects: &[Arc<Value>], unreadable: &BTreeSet<String>) -> 
         found.map(|object| (path(object), &**object)).collect::<BTreeMap<String, &Value>>()
     };
     let (volumes, claims) = (of_kind("PersistentVolume"), of_kind("PersistentVolumeClaim"));
+    let tenants = of_kind("Namespace");
+    let tenants = tenants.iter().map(|(name, it)| (name.as_str(), text(it, TENANT))).collect();
     let restless = volumes
         .values()
-        .filter_map(|volume| volume_moves(volume, &claims).map(|why| (path(volume), why)))
+        .filter_map(|volume| volume_moves(volume, &claims, &tenants).map(|why| (path(volume), why)))
         .chain(
             claims
                 .values()
@@ -128,7 +132,11 @@ fn written(object: &Value, partner: &Value) -> Value {
     })
 }
 
-fn volume_moves(volume: &Value, claims: &BTreeMap<String, &Value>) -> Option<&'static str> {
+fn volume_moves(
+    volume: &Value,
+    claims: &BTreeMap<String, &Value>,
+    tenants: &BTreeMap<&str, &str>,
+) -> Option<&'static str> {
     let uid = text(volume, "/spec/claimRef/uid");
     let phase = text(volume, "/status/phase");
     if uid.is_empty() {
@@ -153,6 +161,10 @@ fn volume_moves(volume: &Value, claims: &BTreeMap<String, &Value>) -> Option<&'s
     let may_bind = [volume, claim]
         .into_iter()
         .all(|object| text(object, "/metadata/deletionTimestamp").is_empty());
+    // A person may give a volume to a claim of another tenant, who does not get it.
+    let namespace = text(claim, "/metadata/namespace");
+    let owner = tenants.get(namespace).copied().unwrap_or_default();
+    let may_bind = may_bind && !is_foreign(volume, namespace, owner);
     (is_ours && may_bind).then_some("was chosen for a claim that still waits")
 }
 

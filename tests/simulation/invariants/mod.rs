@@ -204,5 +204,7 @@ fn reserved_for(volume: &Value) -> String {
 }
 
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
+/// The label of a namespace or a volume that says whose it is.
+const TENANT: &str = "/metadata/labels/bindery.dev~1tenant";
 const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";

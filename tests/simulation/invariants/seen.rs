@@ -7,7 +7,7 @@ use bindery_sim::{Accepted, Method};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{CLAIMS, NAMESPACES, PODS, PROVISIONED_BY, VOLUMES, annotation, path, text};
+use super::{CLAIMS, NAMESPACES, PODS, PROVISIONED_BY, TENANT, VOLUMES, annotation, path, text};
 
 /// When a volume was Bound for a claim.
 #[derive(Clone, Copy, Debug)]
@@ -132,8 +132,7 @@ impl Seen {
             CLAIMS => self.learn_claim(write),
             PODS => self.learn_pod(write),
             NAMESPACES => {
-                let tenant =
-                    text(write.object(), "/metadata/labels/bindery.dev~1tenant").to_owned();
+                let tenant = text(write.object(), TENANT).to_owned();
                 self.tenants.insert(path(write.object()), tenant);
             }
             _ => {}

@@ -62,7 +62,7 @@ impl ObservedTransport {
     fn note(&self, request: &http::Request<Body>) {
         let mut seen = self.seen();
         let address = request.uri().to_string();
-        if seen.doomed.is_some_and(|part| address.contains(part)) {
+        if seen.doomed.is_some_and(|part| address.contains(part)) && !is_live_read(request) {
             seen.doomed = None;
             seen.panicked_at = Some(Instant::now());
             drop(seen);
@@ -85,6 +85,18 @@ impl ObservedTransport {
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().expect("whole")
     }
+}
+
+/// Whether a decision waits for the answer. One that panics is a failed read, and ends nothing (`LiveReader::read`).
+fn is_live_read(request: &http::Request<Body>) -> bool {
+    let address = request.uri().to_string();
+    let of_one = ["/persistentvolumes/", "/persistentvolumeclaims/", "/storageclasses/", "/nodes"];
+    let is_namespace =
+        address.rsplit_once("/namespaces/").is_some_and(|(_, name)| !name.contains('/'));
+    request.method() == http::Method::GET
+        && (is_namespace
+            || address.contains("/pods?limit=")
+            || of_one.iter().any(|part| address.contains(part)))
 }
 
 impl Service<http::Request<Body>> for ObservedTransport {

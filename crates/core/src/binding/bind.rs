@@ -4,12 +4,12 @@
 //! phase comes before the claim is touched, because volume protection looks at the phase alone: a
 //! volume that is deleted between the two would be gone at once. Not here: which volume (`choice`).
 
-use super::decision::{ChosenBy, NewStatus, Next, ObjectRef, Write};
+use super::decision::{ChosenBy, NewStatus, Next, ObjectRef, Remaining, Write};
 use super::evidence::Evidence;
 use super::pairing::{Pairing, pairing};
 use super::read::Read;
 use super::tenant::{NewTenantLabel, new_tenant_label};
-use crate::model::annotations::PRE_RESIZE_CAPACITY;
+use crate::model::annotations::{BOUND_BY_CONTROLLER, PRE_RESIZE_CAPACITY};
 use crate::model::{
     Claim, ClaimPhase, Deletion, Quantity, Reservation, Stage, TenantLabel, Volume, VolumePhase,
 };
@@ -28,6 +28,11 @@ pub(super) fn bind(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> N
     }
     if !is_held(volume, claim) {
         return reserve(evidence, volume, claim, chosen_volume(volume, claim));
+    }
+    if claim.volume.is_none() && was_handed_over(volume) {
+        // Made anew, without the mark: else the volume, data and all, is offered to others if the claim takes another.
+        let volume = ObjectRef::of_volume(volume);
+        return Next::Write(Write::Unreserve { volume, left: Remaining::Name });
     }
     if volume.phase != VolumePhase::Bound {
         return Next::Write(Write::Phase {
@@ -84,8 +89,22 @@ fn is_held(volume: &Volume, claim: &Claim) -> bool {
         if *key == claim.key && Some(uid) == claim.uid.as_ref())
 }
 
-/// A reserved volume was chosen by the writer of the reservation.
+/// Whether a person gave a volume with data to another claim, and left the mark that a binder chose it.
+///
+/// **Differs from Kubernetes**: there, such a volume counts as chosen by the binder.
+fn was_handed_over(volume: &Volume) -> bool {
+    matches!(volume.phase, VolumePhase::Released | VolumePhase::Failed)
+        && volume.annotations.has(BOUND_BY_CONTROLLER)
+}
+
+/// A reserved volume was chosen by the writer of the reservation. One that was made again for a claim that is Bound to its
+/// name has users at once, as the kubelet looks at no phase of a volume: it must not pass for one that was never bound.
+///
+/// **Differs from Kubernetes**: there, such a volume counts as chosen by the binder.
 fn chosen_volume(volume: &Volume, claim: &Claim) -> ChosenBy {
+    if claim.phase == ClaimPhase::Bound && claim.volume.as_ref() == Some(&volume.name) {
+        return ChosenBy::Other;
+    }
     match pairing(volume, claim) {
         Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => ChosenBy::Other,
         Pairing::Unrelated

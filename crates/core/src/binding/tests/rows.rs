@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::{claim, quantity, volume};
 use crate::binding::{
     ChosenBy, ClaimOutcome, Evidence, ListedCollections, LiveReads, NewStatus, Next, Observed,
-    Read, ReadResult, Recent, Reclaim, View, VolumeOutcome, Write, decide_claim, decide_volume,
-    settle,
+    Read, ReadResult, Recent, Reclaim, Remaining, View, VolumeOutcome, Write, decide_claim,
+    decide_volume, settle,
 };
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, PRE_RESIZE_CAPACITY,
@@ -94,6 +94,30 @@ fn a_reference_with_the_right_uid_and_another_name_is_put_right() {
             panic!("{next:?}")
         };
         assert_eq!((basis.name, chosen), (claim().key, ChosenBy::Binder));
+    }
+}
+
+/// The mark of the binder says that a volume was never used until it was Bound: one with data must not carry it.
+///
+/// **Differs from Kubernetes**: there, the mark stays, and the volume is offered to others if its claim takes another.
+#[test]
+fn a_volume_with_data_is_not_reserved_as_chosen_by_the_binder() {
+    let marks = annotated(&[(BOUND_BY_CONTROLLER, "yes")]);
+    for phase in [VolumePhase::Released, VolumePhase::Failed] {
+        let given = Volume { phase, annotations: marks.clone(), ..bound_volume() };
+        let (next, _) = of_claim(&given, &claim(), None);
+        let Next::Write(Write::Unreserve { left, .. }) = next else { panic!("{next:?}") };
+        assert_eq!(left, Remaining::Name);
+    }
+    // Made again under the name that a Bound claim has: its pods use it as soon as it is reserved.
+    let again =
+        Volume { reservation: Reservation::Free, phase: VolumePhase::Available, ..bound_volume() };
+    let mine = bound_claim();
+    let in_use = Claim { phase: ClaimPhase::Bound, ..mine.clone() };
+    for (claim, expected) in [(mine, ChosenBy::Binder), (in_use, ChosenBy::Other)] {
+        let (next, _) = of_claim(&again, &claim, None);
+        let Next::Write(Write::Reserve { chosen, .. }) = next else { panic!("{next:?}") };
+        assert_eq!(chosen, expected);
     }
 }
 

@@ -10,11 +10,16 @@ use super::holds::Waiters;
 use crate::binding::{LiveReads, ObjectKey, Observed, ReadResult};
 use crate::client::backoff::exponential;
 use crate::controller::delay_queue::DelayQueue;
-use crate::model::{Claim, ResourceVersion, Volume};
+use crate::model::{Claim, Deletion, ResourceVersion, Volume};
 
 /// First and longest pause before an object is read again that could not be read. An API server that is away for
 /// longer ends the lead; one that is back has answered about all of them within the longest.
 const CHECK_PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
+
+/// How long a write whose outcome is unknown may still be stored. 60 s: an API server ends each request by then.
+///
+/// Kubernetes: `kube-apiserver`, `--request-timeout`.
+const STORED_WITHIN: Duration = Duration::from_mins(1);
 
 /// Writes in flight, at most one to each object.
 #[derive(Debug, Default)]
@@ -39,6 +44,8 @@ struct InFlightWrite {
     waiters: Waiters,
     /// How often a check was not answered.
     unanswered: u32,
+    /// Since when its outcome is unknown.
+    unknown_since: Option<Instant>,
 }
 
 /// What became of a written object.
@@ -94,6 +101,7 @@ impl InFlightWrites {
             seen: None,
             waiters: Waiters::default(),
             unanswered: 0,
+            unknown_since: None,
         };
         self.by_object.insert(object, write);
         self.owners.insert(owner.clone());
@@ -148,9 +156,36 @@ impl InFlightWrites {
         Some(FinishedWrite { owner, waiters: waiters.into_order(), before, newest })
     }
 
-    /// Asks for `object` to be read at `due`, because the outcome of the write to it is unknown.
+    /// Asks for `object` to be read at `due`, because it is not known what became of it.
     pub(super) fn check_at(&mut self, object: ObjectKey, due: Instant) {
         self.checks.insert(object, due);
+    }
+
+    /// Notes that the outcome of the write to `object` is unknown.
+    pub(super) fn note_unknown(&mut self, object: &ObjectKey, now: Instant) {
+        if let Some(write) = self.by_object.get_mut(object) {
+            write.unknown_since = Some(now);
+        }
+    }
+
+    /// Whether the write to `object` may take a volume that is being deleted from its claim after a check that `found` it as
+    /// before. Its claim is not called Bound meanwhile; whatever else comes late conflicts with what is written next.
+    pub(super) fn may_come_late(
+        &self,
+        object: &ObjectKey,
+        found: &WriteResult,
+        now: Instant,
+    ) -> bool {
+        let Some(InFlightWrite { before, unknown_since: Some(since), .. }) =
+            self.by_object.get(object)
+        else {
+            return false;
+        };
+        let is_going = matches!(before, Observed::Volume(volume)
+            if volume.deletion == Deletion::Terminating);
+        let is_unchanged =
+            matches!(found, WriteResult::Now(found) if found.version() == before.version());
+        is_going && is_unchanged && now < *since + STORED_WITHIN
     }
 
     /// Asks for another check of `object` after a pause that grows with each one that is not answered.
@@ -240,6 +275,29 @@ mod tests {
             let expected = ResourceVersion::new(newest.to_string());
             assert_eq!(finished.newest.version(), Some(&expected));
             assert!(!writes.contains(&key) && !writes.is_owner(&key));
+        }
+    }
+
+    #[test]
+    fn an_unknown_write_to_a_volume_that_is_being_deleted_may_come_late() {
+        let of = |version, deletion| {
+            let volume = pv("a", version, "1Gi", "Available");
+            Observed::Volume(Arc::new(Volume { deletion, ..volume }))
+        };
+        let now = Instant::now();
+        let later = now + STORED_WITHIN;
+        for (deletion, found, at, expected) in [
+            (Deletion::Terminating, 5, now, true),
+            (Deletion::Terminating, 6, now, false),
+            (Deletion::Terminating, 5, later, false),
+            (Deletion::NotAsked, 5, now, false),
+        ] {
+            let (mut writes, key) = writes();
+            writes.begin(&key, key.clone(), of(5, deletion));
+            let found = WriteResult::Now(of(found, deletion));
+            assert!(!writes.may_come_late(&key, &found, at), "its outcome is not unknown");
+            writes.note_unknown(&key, now);
+            assert_eq!(writes.may_come_late(&key, &found, at), expected);
         }
     }
 

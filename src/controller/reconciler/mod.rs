@@ -295,6 +295,7 @@ impl Reconciler {
             WriteOutcome::Unknown(reason) => {
                 let write = write.label();
                 tracing::warn!(%object, write, reason, "whether a write is stored is unknown; it is read");
+                self.store.in_flight.note_unknown(&object, now);
                 self.store.in_flight.check_at(object, now);
             }
             WriteOutcome::Rejected(reason) => {
@@ -324,8 +325,10 @@ impl Reconciler {
     /// Handles what a check found; nothing if the API server did not answer.
     pub fn on_checked(&mut self, object: &ObjectKey, answer: &LiveReads, now: Instant) {
         match in_flight::check_in(answer, object) {
-            Some(result) => self.finish_write(object, result, now),
-            None => self.store.in_flight.retry_check(object, now),
+            Some(result) if !self.store.in_flight.may_come_late(object, &result, now) => {
+                self.finish_write(object, result, now);
+            }
+            Some(_) | None => self.store.in_flight.retry_check(object, now),
         }
     }
 

@@ -52,9 +52,12 @@ fn held_by(seen: &Seen, volume: &Value) -> Option<String> {
     (!is_surplus).then(|| path(claim))
 }
 
-/// Whether the claim has no volume and never had one.
+/// Whether the claim has no volume and never had one. A former leader may have named one to it meanwhile: no pod runs with
+/// a claim that is Pending.
 fn is_without_volume(claim: &Value) -> bool {
-    text(claim, "/spec/volumeName").is_empty() && annotation(claim, BIND_COMPLETED).is_empty()
+    let is_unnamed =
+        text(claim, "/spec/volumeName").is_empty() && annotation(claim, BIND_COMPLETED).is_empty();
+    is_unnamed || phase(claim) == "Pending"
 }
 
 fn judge_release(seen: &Seen, before: &Value, after: &Value) -> Found {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::holds::Waiters;
-use crate::binding::{LiveReads, ObjectKey, Observed, ReadResult};
+use crate::binding::{LiveReads, ObjectKey, Observed, ReadResult, View};
 use crate::client::backoff::exponential;
 use crate::controller::delay_queue::DelayQueue;
-use crate::model::{Claim, Deletion, ResourceVersion, Volume};
+use crate::model::{Claim, Deletion, Reservation, ResourceVersion, Volume};
 
 /// First and longest pause before an object is read again that could not be read. An API server that is away for
 /// longer ends the lead; one that is back has answered about all of them within the longest.
@@ -174,6 +174,7 @@ impl InFlightWrites {
         &self,
         object: &ObjectKey,
         found: &WriteResult,
+        view: &View,
         now: Instant,
     ) -> bool {
         let Some(InFlightWrite { before, unknown_since: Some(since), .. }) =
@@ -181,8 +182,10 @@ impl InFlightWrites {
         else {
             return false;
         };
-        let is_going = matches!(before, Observed::Volume(volume)
-            if volume.deletion == Deletion::Terminating);
+        let Observed::Volume(volume) = before else { return false };
+        let has_claim = matches!(&volume.reservation, Reservation::Held(key, uid)
+            if view.claim(key).is_some_and(|claim| claim.uid.as_ref() == Some(uid)));
+        let is_going = has_claim && volume.deletion == Deletion::Terminating;
         let is_unchanged =
             matches!(found, WriteResult::Now(found) if found.version() == before.version());
         is_going && is_unchanged && now < *since + STORED_WITHIN
@@ -248,7 +251,7 @@ fn found<T>(answer: &ReadResult<T>) -> Option<Arc<T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::reconciler::tests::pv;
+    use crate::controller::reconciler::tests::{pv, pvc};
     use crate::model::VolumeName;
 
     fn volume(version: u32) -> Observed {
@@ -280,24 +283,29 @@ mod tests {
 
     #[test]
     fn an_unknown_write_to_a_volume_that_is_being_deleted_may_come_late() {
+        let claim = pvc("data", 1, 0);
         let of = |version, deletion| {
+            let reservation = Reservation::Held(claim.key.clone(), claim.uid.clone().unwrap());
             let volume = pv("a", version, "1Gi", "Available");
-            Observed::Volume(Arc::new(Volume { deletion, ..volume }))
+            Observed::Volume(Arc::new(Volume { deletion, reservation, ..volume }))
         };
+        let (without, mut with) = (View::default(), View::default());
+        with.apply(Observed::Claim(Arc::new(claim.clone())));
         let now = Instant::now();
         let later = now + STORED_WITHIN;
-        for (deletion, found, at, expected) in [
-            (Deletion::Terminating, 5, now, true),
-            (Deletion::Terminating, 6, now, false),
-            (Deletion::Terminating, 5, later, false),
-            (Deletion::NotAsked, 5, now, false),
+        for (deletion, found, view, at, expected) in [
+            (Deletion::Terminating, 5, &with, now, true),
+            (Deletion::Terminating, 6, &with, now, false),
+            (Deletion::Terminating, 5, &with, later, false),
+            (Deletion::Terminating, 5, &without, now, false),
+            (Deletion::NotAsked, 5, &with, now, false),
         ] {
             let (mut writes, key) = writes();
             writes.begin(&key, key.clone(), of(5, deletion));
             let found = WriteResult::Now(of(found, deletion));
-            assert!(!writes.may_come_late(&key, &found, at), "its outcome is not unknown");
+            assert!(!writes.may_come_late(&key, &found, view, at), "its outcome is not unknown");
             writes.note_unknown(&key, now);
-            assert_eq!(writes.may_come_late(&key, &found, at), expected);
+            assert_eq!(writes.may_come_late(&key, &found, view, at), expected);
         }
     }
 

@@ -325,7 +325,9 @@ impl Reconciler {
     /// Handles what a check found; nothing if the API server did not answer.
     pub fn on_checked(&mut self, object: &ObjectKey, answer: &LiveReads, now: Instant) {
         match in_flight::check_in(answer, object) {
-            Some(result) if !self.store.in_flight.may_come_late(object, &result, now) => {
+            Some(result)
+                if !self.store.in_flight.may_come_late(object, &result, self.store.view(), now) =>
+            {
                 self.finish_write(object, result, now);
             }
             Some(_) | None => self.store.in_flight.retry_check(object, now),

@@ -27,12 +27,18 @@ pub(super) fn bind(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> N
         return Next::Settled;
     }
     if !is_held(volume, claim) {
-        return reserve(evidence, volume, claim, chosen_volume(volume, claim));
+        let chosen = chosen_volume(volume, claim);
+        return on_live_claim(evidence, claim, is_in_use(volume, claim), || {
+            reserve(evidence, volume, claim, chosen)
+        });
     }
     if claim.volume.is_none() && was_handed_over(volume) {
-        // Made anew, without the mark: else the volume, data and all, is offered to others if the claim takes another.
-        let volume = ObjectRef::of_volume(volume);
-        return Next::Write(Write::Unreserve { volume, left: Remaining::Name });
+        return on_live_claim(evidence, claim, true, || {
+            // It is reserved anew, without the mark: else the volume, data and all, is offered to others if the claim
+            // takes another.
+            let volume = ObjectRef::of_volume(volume);
+            Next::Write(Write::Unreserve { volume, left: Remaining::Name })
+        });
     }
     if volume.phase != VolumePhase::Bound {
         return Next::Write(Write::Phase {
@@ -97,12 +103,29 @@ fn was_handed_over(volume: &Volume) -> bool {
         && volume.annotations.has(BOUND_BY_CONTROLLER)
 }
 
+/// The step, after a live read of the claim if it `has_data` at stake: a claim that is gone must not keep or free a volume.
+fn on_live_claim(
+    evidence: &Evidence<'_>,
+    claim: &Claim,
+    has_data: bool,
+    step: impl FnOnce() -> Next,
+) -> Next {
+    let open = evidence.unanswered(has_data.then(|| Read::Claim(claim.key.clone())));
+    if open.is_empty() { step() } else { Next::reads(open) }
+}
+
+/// Whether pods may use the volume as soon as it is reserved: the claim is Bound to its name, and the kubelet looks at no
+/// phase of a volume.
+fn is_in_use(volume: &Volume, claim: &Claim) -> bool {
+    claim.phase == ClaimPhase::Bound && claim.volume.as_ref() == Some(&volume.name)
+}
+
 /// A reserved volume was chosen by the writer of the reservation. One that was made again for a claim that is Bound to its
-/// name has users at once, as the kubelet looks at no phase of a volume: it must not pass for one that was never bound.
+/// name must not pass for one that was never bound.
 ///
 /// **Differs from Kubernetes**: there, such a volume counts as chosen by the binder.
 fn chosen_volume(volume: &Volume, claim: &Claim) -> ChosenBy {
-    if claim.phase == ClaimPhase::Bound && claim.volume.as_ref() == Some(&volume.name) {
+    if is_in_use(volume, claim) {
         return ChosenBy::Other;
     }
     match pairing(volume, claim) {

@@ -34,7 +34,7 @@ pub(super) fn pv(name: &str, version: u32, size: &str, phase: &str) -> Volume {
     volume(&text, crate::api::volume::Wanted::Both).unwrap().volume
 }
 
-fn pvc(name: &str, version: u32, created: u32) -> Claim {
+pub(super) fn pvc(name: &str, version: u32, created: u32) -> Claim {
     let text = format!(
         r#"{{"metadata":{{"name":"{name}","namespace":"db","uid":"u-{name}","resourceVersion":
         "{version}","creationTimestamp":"2026-01-01T00:00:{created:02}Z"}},"spec":{{"accessModes":

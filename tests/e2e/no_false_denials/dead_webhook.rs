@@ -10,6 +10,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 
 use super::world::{VOLUMES, World};
+use crate::eventually::eventually;
 use crate::installed::{Installed, Registered};
 use crate::plane::persona::{ADMIN, ARRANGER, ATTACHER, STORAGE_ADMIN, TENANT};
 use crate::plane::{Body, Peers, Persona, Plane, Reply};
@@ -43,7 +44,9 @@ pub(super) fn a_hung_webhook_stops_the_hazards_only() {
     let address = installed.address();
     drop(installed);
     // The kernel completes its connections; nothing reads from them.
-    let _silent = TcpListener::bind(address).unwrap();
+    let _silent = eventually("the address is free", BIND, || {
+        TcpListener::bind(address).map_err(|error| error.to_string())
+    });
     stage.everything_else_goes_on();
     stage.hazards_are_denied();
     break_glass(&world);
@@ -220,7 +223,7 @@ fn hazards() -> Vec<(&'static str, &'static str, Hazard)> {
 fn await_guard(world: &World<'_>) {
     world.pair("probe", &json!({}));
     let path = format!("{}?dryRun=All", world.volume_path("probe"));
-    crate::eventually::eventually("guard is asked", Duration::from_secs(30), || {
+    eventually("guard is asked", Duration::from_secs(30), || {
         let reply = world.delete(STORAGE_ADMIN, &path);
         if reply.code == 403 { Ok(()) } else { Err(reply.to_string()) }
     });
@@ -252,7 +255,7 @@ fn break_glass(world: &World<'_>) {
     assert!(reported.contains("guard.bindery.dev"), "{reported}");
     let (me, in_group) = (format!("--as={}", STORAGE_ADMIN.user), format!("--as-group={GROUP}"));
     let with_glass = [&delete[..], &[&me, &in_group, "--as-group=storage-admins"]].concat();
-    crate::eventually::eventually("the glass breaks", Duration::from_secs(20), || {
+    eventually("the glass breaks", Duration::from_secs(20), || {
         // The authorizer learns of the role by a watch.
         let output = world.plane.kubectl(STORAGE_ADMIN, &with_glass, "");
         if output.code == 0 { Ok(()) } else { Err(output.stderr) }

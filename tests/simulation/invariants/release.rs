@@ -12,17 +12,19 @@ use super::{
 pub(super) fn judge(seen: &Seen, write: &Accepted) -> Found {
     match (write.resource, &write.before, &write.after) {
         (VOLUMES, Some(before), Some(after)) => {
-            let mut found = judge_release(seen, before, after);
+            let mut found = judge_release(seen, before, after, &write.user);
             found.extend(judge_unreserve(seen, before, after));
             found.extend(judge_phase(before, after));
             // A delete of an object with finalizers only marks it.
             if !is_marked(before) && is_marked(after) {
-                found.extend(judge_delete(seen, before));
+                found.extend(judge_delete(seen, before, &write.user));
             }
             found
         }
         // What was marked already goes with its last finalizer.
-        (VOLUMES, Some(before), None) if !is_marked(before) => judge_delete(seen, before),
+        (VOLUMES, Some(before), None) if !is_marked(before) => {
+            judge_delete(seen, before, &write.user)
+        }
         (CLAIMS, Some(before), Some(after)) => judge_claim_phase(before, after),
         _ => Vec::new(),
     }
@@ -42,25 +44,26 @@ fn policy(volume: &Value) -> &str {
 
 /// Why the volume may not be released: its claim exists, and the volume is no surplus copy that a
 /// provisioner made for it, nor one that a user deletes before the claim had it.
-fn held_by(seen: &Seen, volume: &Value) -> Option<String> {
+fn held_by(seen: &Seen, volume: &Value, user: &str) -> Option<String> {
     let claim = seen.claim_of_uid(text(volume, "/spec/claimRef/uid"))?;
     let named = text(claim, "/spec/volumeName");
     let took_another = !named.is_empty() && named != text(volume, "/metadata/name");
     let is_provisioned = !annotation(volume, PROVISIONED_BY).is_empty();
-    let is_unwanted = took_another || (is_marked(volume) && is_without_volume(claim));
+    let is_unwanted = took_another || (is_marked(volume) && is_without_volume(seen, claim, user));
     let is_surplus = is_unwanted && is_provisioned && policy(volume) == "Delete";
     (!is_surplus).then(|| path(claim))
 }
 
-/// Whether the claim has no volume and never had one. A former leader may have named one to it meanwhile: no pod runs with
-/// a claim that is Pending.
-fn is_without_volume(claim: &Value) -> bool {
+/// Whether the claim has no volume and never had one, as `user` could know. Another leader may have named one to it
+/// meanwhile; no pod runs with a claim that is Pending.
+fn is_without_volume(seen: &Seen, claim: &Value, user: &str) -> bool {
     let is_unnamed =
         text(claim, "/spec/volumeName").is_empty() && annotation(claim, BIND_COMPLETED).is_empty();
-    is_unnamed || phase(claim) == "Pending"
+    let namer = seen.namer(text(claim, "/metadata/uid"));
+    is_unnamed || (phase(claim) == "Pending" && namer.is_some_and(|namer| namer != user))
 }
 
-fn judge_release(seen: &Seen, before: &Value, after: &Value) -> Found {
+fn judge_release(seen: &Seen, before: &Value, after: &Value, user: &str) -> Found {
     // What is Failed was to be emptied or deleted: that is asked again.
     let is_given_up = matches!(phase(after), "Released" | "Failed");
     if phase(before) == phase(after) || !is_given_up {
@@ -70,13 +73,13 @@ fn judge_release(seen: &Seen, before: &Value, after: &Value) -> Found {
         let text = format!("volume {} is {} while claim {claim} exists", path(after), phase(after));
         (Invariant::ReleasedOnlyWithoutClaim, text)
     };
-    held_by(seen, after).map(reported).into_iter().collect()
+    held_by(seen, after, user).map(reported).into_iter().collect()
 }
 
-fn judge_delete(seen: &Seen, volume: &Value) -> Found {
+fn judge_delete(seen: &Seen, volume: &Value, user: &str) -> Found {
     let mut found = Vec::new();
     let name = path(volume);
-    if let Some(claim) = held_by(seen, volume) {
+    if let Some(claim) = held_by(seen, volume, user) {
         let text = format!("volume {name} is deleted while claim {claim} exists");
         found.push((Invariant::ReleasedOnlyWithoutClaim, text));
     }

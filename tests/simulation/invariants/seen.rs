@@ -31,6 +31,8 @@ pub(super) struct Seen {
     bound_for: BTreeMap<(String, String), BoundFor>,
     /// Claims that once were bound to a volume of that uid.
     ever_bound: BTreeSet<(String, String)>,
+    /// Who wrote the volume's name into a claim, by the claim's uid.
+    named_by: BTreeMap<String, String>,
     /// The version at which a claim of that uid became Bound.
     bound_since: BTreeMap<String, u64>,
     /// The version at which another client made or changed a volume's reservation, by uid.
@@ -123,6 +125,11 @@ impl Seen {
     /// The tenant to whom a namespace belongs; empty if to none.
     pub(super) fn tenant_of(&self, namespace: &str) -> &str {
         self.tenants.get(namespace).map_or("", |tenant| &**tenant)
+    }
+
+    /// Who wrote the volume's name into the claim of this uid.
+    pub(super) fn namer(&self, uid: &str) -> Option<&str> {
+        self.named_by.get(uid).map(String::as_str)
     }
 
     /// Takes a write in.
@@ -220,6 +227,10 @@ impl Seen {
                 let volume = text(volume, "/metadata/uid").to_owned();
                 self.ever_bound.insert((volume, uid.clone()));
             }
+        }
+        let before = write.before.as_ref().map_or("", |before| text(before, "/spec/volumeName"));
+        if text(claim, "/spec/volumeName") != before {
+            self.named_by.insert(uid.clone(), write.user.clone());
         }
         let version = text(claim, "/metadata/resourceVersion").to_owned();
         self.past_claims.insert((uid, version), Arc::clone(claim));

@@ -342,6 +342,7 @@ impl Play {
             let is_late = panicked.is_some_and(|at| at.elapsed() > LAST_WORDS);
             match (replica.has_ended(), panicked) {
                 (true, Some(_)) => self.known().tally.note("panic"),
+                (true, None) if replica.requests.has_lost_read() => {}
                 (true, None) => self.breach(&replica, "ended by itself"),
                 (false, _) if is_late => {
                     self.breach(&replica, "goes on without a task of its own");

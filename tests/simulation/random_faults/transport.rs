@@ -29,6 +29,7 @@ struct Seen {
     /// The next request whose address holds this panics.
     doomed: Option<&'static str>,
     panicked_at: Option<Instant>,
+    has_lost_read: bool,
     /// How often each claim was read by its name.
     reads: BTreeMap<String, u64>,
 }
@@ -54,6 +55,11 @@ impl ObservedTransport {
         self.seen().panicked_at
     }
 
+    /// Whether a read panicked that ends nothing if a decision waits for it, and the process if a recycler does.
+    pub(super) fn has_lost_read(&self) -> bool {
+        self.seen().has_lost_read
+    }
+
     /// How often each claim was read since the last time that this was asked.
     pub(super) fn take_reads(&self) -> BTreeMap<String, u64> {
         std::mem::take(&mut self.seen().reads)
@@ -62,9 +68,13 @@ impl ObservedTransport {
     fn note(&self, request: &http::Request<Body>) {
         let mut seen = self.seen();
         let address = request.uri().to_string();
-        if seen.doomed.is_some_and(|part| address.contains(part)) && !is_live_read(request) {
+        if seen.doomed.is_some_and(|part| address.contains(part)) {
             seen.doomed = None;
-            seen.panicked_at = Some(Instant::now());
+            if is_live_read(request) {
+                seen.has_lost_read = true;
+            } else {
+                seen.panicked_at = Some(Instant::now());
+            }
             drop(seen);
             // A panic without its message, which would be a line of the output each time.
             resume_unwind(Box::new("the test broke this request"));
@@ -87,7 +97,8 @@ impl ObservedTransport {
     }
 }
 
-/// Whether a decision waits for the answer. One that panics is a failed read, and ends nothing (`LiveReader::read`).
+/// Whether a decision or a recycler waits for the answer. That of a decision which panics is a failed read, and ends nothing
+/// (`LiveReader::read`).
 fn is_live_read(request: &http::Request<Body>) -> bool {
     let address = request.uri().to_string();
     let of_one = ["/persistentvolumes/", "/persistentvolumeclaims/", "/storageclasses/", "/nodes"];

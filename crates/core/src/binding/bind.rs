@@ -4,7 +4,7 @@
 //! phase comes before the claim is touched, because volume protection looks at the phase alone: a
 //! volume that is deleted between the two would be gone at once. Not here: which volume (`choice`).
 
-use super::decision::{ChosenBy, NewStatus, Next, ObjectRef, Remaining, Write};
+use super::decision::{ChosenBy, NewStatus, Next, ObjectRef, Write};
 use super::evidence::Evidence;
 use super::pairing::{Pairing, pairing};
 use super::read::Read;
@@ -26,19 +26,15 @@ pub(super) fn bind(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> N
     if claim.uid.is_none() {
         return Next::Settled;
     }
-    if !is_held(volume, claim) {
-        let chosen = chosen_volume(volume, claim);
-        return on_live_claim(evidence, claim, is_in_use(volume, claim), || {
-            reserve(evidence, volume, claim, chosen)
-        });
-    }
-    if claim.volume.is_none() && was_handed_over(volume) {
-        return on_live_claim(evidence, claim, true, || {
-            // It is reserved anew, without the mark: else the volume, data and all, is offered to others if the claim
-            // takes another.
-            let volume = ObjectRef::of_volume(volume);
-            Next::Write(Write::Unreserve { volume, left: Remaining::Name })
-        });
+    let was_handed_over = was_handed_over(volume, claim);
+    if was_handed_over || !is_held(volume, claim) {
+        // Data is at stake: a claim that is gone must not get it on an old view.
+        let has_data = was_handed_over || is_in_use(volume, claim);
+        let open = evidence.unanswered(has_data.then(|| Read::Claim(claim.key.clone())));
+        if !open.is_empty() {
+            return Next::reads(open);
+        }
+        return reserve(evidence, volume, claim, chosen_volume(volume, claim));
     }
     if volume.phase != VolumePhase::Bound {
         return Next::Write(Write::Phase {
@@ -95,23 +91,15 @@ fn is_held(volume: &Volume, claim: &Claim) -> bool {
         if *key == claim.key && Some(uid) == claim.uid.as_ref())
 }
 
-/// Whether a person gave a volume with data to another claim, and left the mark that a binder chose it.
+/// Whether a person gave a volume with data to the claim, and left the mark that a binder chose it. It is reserved once more,
+/// without the mark: else the volume, data and all, is offered to others if the claim takes another.
 ///
-/// **Differs from Kubernetes**: there, such a volume counts as chosen by the binder.
-fn was_handed_over(volume: &Volume) -> bool {
-    matches!(volume.phase, VolumePhase::Released | VolumePhase::Failed)
+/// **Differs from Kubernetes**: there, the mark stays.
+fn was_handed_over(volume: &Volume, claim: &Claim) -> bool {
+    is_held(volume, claim)
+        && claim.volume.is_none()
+        && matches!(volume.phase, VolumePhase::Released | VolumePhase::Failed)
         && volume.annotations.has(BOUND_BY_CONTROLLER)
-}
-
-/// The step, after a live read of the claim if it `has_data` at stake: a claim that is gone must not keep or free a volume.
-fn on_live_claim(
-    evidence: &Evidence<'_>,
-    claim: &Claim,
-    has_data: bool,
-    step: impl FnOnce() -> Next,
-) -> Next {
-    let open = evidence.unanswered(has_data.then(|| Read::Claim(claim.key.clone())));
-    if open.is_empty() { step() } else { Next::reads(open) }
 }
 
 /// Whether pods may use the volume as soon as it is reserved: the claim is Bound to its name, and the kubelet looks at no

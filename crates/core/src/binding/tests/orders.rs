@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use super::world::{key, next, objects, volume_name, worlds};
 use crate::binding::{
-    Choice, ClaimOutcome, Evidence, FitCheck, LiveReads, NewStatus, Next, Remaining, View,
-    VolumeOutcome, Write, choose, decide_claim, decide_volume,
+    Choice, ClaimOutcome, Evidence, FitCheck, LiveReads, NewStatus, Next, View, VolumeOutcome,
+    Write, choose, decide_claim, decide_volume,
 };
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Deletion, Reservation, Stage, Uid, Volume,
@@ -46,11 +46,8 @@ fn check(view: &View, write: &Write) {
         Write::Phase { volume, phase: VolumePhase::Released, .. }
         | Write::Unreserve { volume, .. } => {
             let volume = view.volume(&volume.name).unwrap();
-            // A person gave it to the claim: it is reserved anew.
-            let is_renewed = matches!(write, Write::Unreserve { left: Remaining::Name, .. })
-                && matches!(volume.phase, VolumePhase::Released | VolumePhase::Failed);
             assert!(
-                is_renewed || !has_its_claim(view, volume) || is_let_go(view, volume),
+                !has_its_claim(view, volume) || is_let_go(view, volume),
                 "{write:?} of {volume:?}"
             );
         }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::{claim, quantity, volume};
 use crate::binding::{
     ChosenBy, ClaimOutcome, Evidence, ListedCollections, LiveReads, NewStatus, Next, Observed,
-    Read, ReadResult, Recent, Reclaim, Remaining, View, VolumeOutcome, Write, decide_claim,
-    decide_volume, settle,
+    Read, ReadResult, Recent, Reclaim, View, VolumeOutcome, Write, decide_claim, decide_volume,
+    settle,
 };
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, PRE_RESIZE_CAPACITY,
@@ -106,8 +106,8 @@ fn a_volume_with_data_is_not_reserved_as_chosen_by_the_binder() {
     for phase in [VolumePhase::Released, VolumePhase::Failed] {
         let given = Volume { phase, annotations: marks.clone(), ..bound_volume() };
         let (next, _) = of_claim(&given, &claim(), None);
-        let Next::Write(Write::Unreserve { left, .. }) = next else { panic!("{next:?}") };
-        assert_eq!(left, Remaining::Name);
+        let Next::Write(Write::Reserve { chosen, .. }) = next else { panic!("{next:?}") };
+        assert_eq!(chosen, ChosenBy::Other);
     }
     // Made again under the name that a Bound claim has: its pods use it as soon as it is reserved.
     let again =

@@ -4,8 +4,8 @@ use bindery::model::annotations::{ALLOWED_NAMESPACES, TENANT};
 use bindery_sim::Method;
 use serde_json::json;
 
-use super::super::Invariant;
 use super::play::{Play, VOLUMES};
+use crate::invariants::Invariant;
 
 #[test]
 fn tenants_apart() {
@@ -26,5 +26,21 @@ fn tenants_apart() {
         play.reserve("pv", "data");
         let broken = if is_admitted { vec![] } else { vec![Invariant::TenantsApart] };
         assert_eq!(play.broken(), broken, "{marks}");
+    }
+}
+
+/// A volume that a person gave to a claim for which it is not is not given to it, and rests.
+#[test]
+fn a_volume_of_others_may_wait() {
+    for (namespaces, count) in [("default", 1), ("elsewhere", 0)] {
+        let mut play = Play::new();
+        play.volume("pv", &json!({}));
+        let marked = json!({"metadata": {"annotations": {ALLOWED_NAMESPACES: namespaces}}});
+        play.send("admin", Method::Patch, &format!("{VOLUMES}/pv"), marked);
+        play.phase("pv", "Available");
+        play.claim("data");
+        play.reserve("pv", "data");
+        play.phase("pv", "Bound");
+        assert_eq!(play.at_rest().len(), count, "{namespaces}: {:?}", play.at_rest());
     }
 }

@@ -5,6 +5,7 @@ use super::nearness::{self, MismatchedPair};
 use super::related::{PartialList, event_object};
 use super::repair::{ClaimRepair, helps, repair, unnamed};
 use super::report::{AwaitedProvisioner, Explanation, Fix, Harm, NodeVolumes, ReportedEvent};
+use super::volume::deletion;
 use crate::api::event::Event;
 use crate::api::node;
 use crate::binding::{ClaimOutcome, FitCheck, ObjectKey, View, fit};
@@ -81,7 +82,11 @@ fn trouble(explanation: &mut Explanation, cluster: &SettledCluster, claim: &Clai
         let is_failure = event.reason == "ProvisioningFailed";
         is_failure.then(|| format!("its provisioner failed: {}", event.message))
     });
-    let troubles = [terminating(cluster, claim), growing(claim), gone_node(cluster, claim), failed];
+    let volume = claim.volume.as_ref().and_then(|name| cluster.state.view.volume(name));
+    let volume = volume.filter(|_| claim.phase == ClaimPhase::Bound);
+    let deleted = volume.and_then(|volume| Some(format!("its PV is {}", deletion(volume)?)));
+    let troubles =
+        [terminating(cluster, claim), growing(claim), gone_node(cluster, claim), deleted, failed];
     for text in troubles.into_iter().flatten() {
         explanation.stuck = true;
         explanation.summary.push_str("; ");

@@ -8,7 +8,9 @@ use crate::cli::input::dump::StorageState;
 use crate::cli::preview::outcome::Planner;
 use crate::cli::preview::planned::VolumeForecast;
 use crate::cli::preview::settled::SettledCluster;
-use crate::model::{BindingMode, Claim, ClaimPhase, Reservation, Stage, Volume, VolumeName};
+use crate::model::{
+    BindingMode, Claim, ClaimPhase, Deletion, ReclaimPolicy, Reservation, Stage, Volume, VolumeName,
+};
 
 /// Explains the volume of this name.
 pub(super) fn explain(cluster: &SettledCluster, name: &VolumeName) -> Result<Explanation, Failure> {
@@ -55,6 +57,10 @@ pub(super) fn explain(cluster: &SettledCluster, name: &VolumeName) -> Result<Exp
         _ => format!("PV \"{name}\" is {}: {text}", planned.outcome),
     };
     let mut explanation = Explanation::of(name.into(), &planned.outcome, stuck, summary);
+    if let Some(text) = deletion(volume).filter(|_| has_claim) {
+        explanation.stuck = true;
+        explanation.summary.extend(["; it is ", &text]);
+    }
     explanation.partner = planned.claim;
     explanation.notes.extend(cluster.notes_on(&ObjectKey::Volume(name.clone())));
     let fitting = fitting.into_iter();
@@ -63,6 +69,26 @@ pub(super) fn explain(cluster: &SettledCluster, name: &VolumeName) -> Result<Exp
         .chain(misses.iter().map(MismatchedPair::of_claim))
         .collect();
     Ok(explanation)
+}
+
+/// What follows for a volume that has a claim and was deleted.
+///
+/// Kubernetes: a deletion cannot be undone; `pv_protection_controller.go` removes its finalizer once the volume is not
+/// Bound.
+pub(super) fn deletion(volume: &Volume) -> Option<String> {
+    if volume.deletion != Deletion::Terminating {
+        return None;
+    }
+    let storage = match volume.policy {
+        ReclaimPolicy::Retain => "and its storage stays (Retain);",
+        ReclaimPolicy::Delete | ReclaimPolicy::Recycle | ReclaimPolicy::Newer(_) => {
+            "with its data; set persistentVolumeReclaimPolicy to Retain first, then"
+        }
+    };
+    Some(format!(
+        "being deleted, which cannot be undone: it is removed once its PVC is deleted, {storage} save both objects, so \
+         that they can be created again"
+    ))
 }
 
 fn immediate() -> FitCheck<'static> {

@@ -18,6 +18,7 @@ pub fn run(arguments: &GenerateArgs) -> Result<Exit, Failure> {
         Generate::Chart => printed(&for_chart(), Notation::Json)?,
         Generate::Rules => reference::index(),
         Generate::Cli => command_line(),
+        Generate::Metrics => reference::metrics(),
         Generate::Completion { shell } => {
             let mut out = Vec::new();
             clap_complete::generate(*shell, &mut Bindery::command(), "bindery", &mut out);

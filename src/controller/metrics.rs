@@ -20,8 +20,8 @@ use crate::binding::Write;
 use crate::client::send::WriteOutcome;
 use crate::telemetry::configuration::ConfigurationMetrics;
 use crate::telemetry::connections::ConnectionMetrics;
-use crate::telemetry::process::register_process;
-use crate::telemetry::registry::metric_table;
+use crate::telemetry::process::{BUILD, register_process};
+use crate::telemetry::registry::{MetricRow, metric_table};
 
 /// Bounds of the duration of a write in seconds: a healthy API server answers within milliseconds, and
 /// none is waited for longer than five seconds.
@@ -31,11 +31,11 @@ metric_table! {
     /// All metrics of the process.
     #[derive(Debug)]
     pub struct ControllerMetrics {
-        /// Writes sent, by kind and outcome.
+        /// Writes sent, by kind and outcome: stored, stale, rejected, throttled or unknown.
         writes: IntCounterVec = "bindery_controller_writes_total" ["write", "outcome"],
         /// Time from a write to its answer.
         pub write_duration: Histogram = "bindery_controller_write_duration_seconds" in DURATION_BOUNDS,
-        /// Events, by reason and outcome.
+        /// Events, by reason and outcome: stored or failed.
         events: IntCounterVec = "bindery_controller_events_total" ["reason", "outcome"],
         /// Live reads made for decisions.
         pub live_reads: IntCounter = "bindery_controller_live_reads_total",
@@ -51,9 +51,10 @@ metric_table! {
         pub queue_depth: IntGauge = "bindery_controller_queue_depth",
         /// Writes in flight.
         pub writes_under_way: IntGauge = "bindery_controller_writes_under_way",
-        /// How often another binder chose a volume that would not have been chosen here.
+        /// How often another binder chose a PersistentVolume that would not have been chosen here; each is an event on it.
         pub divergences: IntCounter = "bindery_controller_divergences_total",
-        /// 1 for the mode in which the controller works now; full falls back to observe once another binder was seen.
+        /// 1 for the mode in which the controller works now. Mode full falls back to observe once another binder was seen,
+        /// until the annotation on the Lease is removed.
         mode: IntGaugeVec = "bindery_controller_mode" ["mode"],
         /// Seconds since the API server last sent something on the watch of a resource.
         pub watch_age: GaugeVec = "bindery_watch_age_seconds" ["resource"],
@@ -94,6 +95,13 @@ impl ControllerMetrics {
         let registry = Registry::new();
         register_process(&registry)?;
         Self::register(&registry)
+    }
+
+    /// Every metric, for the reference page.
+    pub fn rows() -> impl Iterator<Item = &'static MetricRow> {
+        let own = [&BUILD].into_iter().chain(Self::METRICS).chain(OperationMetrics::METRICS);
+        let shared = ConnectionMetrics::METRICS.iter().chain(ConfigurationMetrics::METRICS);
+        own.chain(CertificateMetrics::METRICS).chain(shared)
     }
 
     /// Counts a write by its outcome.

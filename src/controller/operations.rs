@@ -21,7 +21,7 @@ metric_table! {
         seconds: HistogramVec = "volume_operation_total_seconds" ["plugin_name", "operation_name"] in BOUNDS,
         /// PersistentVolumes that could not be deleted.
         errors: IntCounterVec = "volume_operation_total_errors" ["plugin_name", "operation_name"],
-        /// Time that a recycling took, by outcome.
+        /// Time that a recycling took, by outcome: recycled, failed, no_recycler or changed.
         recyclings: HistogramVec = "bindery_controller_recycling_duration_seconds" ["outcome"] in BOUNDS,
     }
 }

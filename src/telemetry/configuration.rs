@@ -10,7 +10,7 @@ metric_table! {
     pub struct ConfigurationMetrics {
         /// 1 if the last reload of the configuration file succeeded; 0 while an earlier configuration is in use.
         is_good: IntGauge = "bindery_configuration_last_reload_successful" (1),
-        /// Reloads of the configuration file, by outcome.
+        /// Reloads of the configuration file, by outcome: loaded or unusable.
         reloads: IntCounterVec = "bindery_configuration_reloads_total" ["outcome"],
     }
 }

@@ -8,7 +8,7 @@ metric_table! {
     /// The metrics.
     #[derive(Clone, Debug)]
     pub struct ConnectionMetrics {
-        /// Events of connections, by port, event and detail.
+        /// Connections opened, closed and rejected, by port, event and detail.
         events: IntCounterVec = "bindery_connections_total" ["port", "event", "detail"],
         /// Open connections, by port.
         open: IntGaugeVec = "bindery_connections_open" ["port"],

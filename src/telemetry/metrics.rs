@@ -9,8 +9,8 @@ use prometheus::{
 
 use super::configuration::ConfigurationMetrics;
 use super::connections::ConnectionMetrics;
-use super::process::register_process;
-use super::registry::{metric_table, register};
+use super::process::{BUILD, register_process};
+use super::registry::{MetricRow, metric_table, register};
 use crate::rules::{Effect, Endpoint, Mode, Ruling, Weight};
 
 /// Bounds of the duration histogram in seconds: a verdict takes microseconds, a live read
@@ -37,7 +37,7 @@ metric_table! {
         pub live_reads: IntCounterVec = "bindery_live_reads_total" ["outcome"],
         /// Reloads of the serving certificate and key, by outcome.
         pub reloads: IntCounterVec = "bindery_certificate_reloads_total" ["outcome"],
-        /// AdmissionReviews and live reads that panicked.
+        /// AdmissionReviews that panicked, each answered with 500, and live reads that did, each counted as failed.
         pub panics: IntCounter = "bindery_panics_total",
         /// Seconds since the last event or bookmark of the watch, by resource.
         pub watch_age: GaugeVec = "bindery_watch_age_seconds" ["resource"],
@@ -56,6 +56,14 @@ metric_table! {
     }
 }
 
+/// Answered reviews: looked up once for each path and decision.
+const REVIEWS: MetricRow = MetricRow {
+    name: "bindery_admission_requests_total",
+    kind: "IntCounterVec",
+    labels: &["path", "decision"],
+    help: "AdmissionReviews answered, by path and decision: allowed or denied.",
+};
+
 /// The decision on a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReviewDecision {
@@ -71,6 +79,12 @@ impl WebhookMetrics {
         let registry = Registry::new();
         register_process(&registry)?;
         Self::register(&registry)
+    }
+
+    /// Every metric, for the reference page.
+    pub fn rows() -> impl Iterator<Item = &'static MetricRow> {
+        let own = [&BUILD, &REVIEWS].into_iter().chain(Self::METRICS);
+        own.chain(ConnectionMetrics::METRICS).chain(ConfigurationMetrics::METRICS)
     }
 
     /// Counts an answered review by its endpoint.
@@ -111,9 +125,8 @@ impl WebhookMetrics {
 
 /// The counters of answered reviews: by path, those that were allowed and denied.
 fn reviews(registry: &Registry) -> Result<[[IntCounter; 2]; 5], prometheus::Error> {
-    let help = "AdmissionReviews answered, by path and decision.";
-    let options = Opts::new("bindery_admission_requests_total", help);
-    let reviews = register(registry, IntCounterVec::new(options, &["path", "decision"])?)?;
+    let options = Opts::new(REVIEWS.name, REVIEWS.help);
+    let reviews = register(registry, IntCounterVec::new(options, REVIEWS.labels)?)?;
     let paths = [
         "/validate/guard",
         "/validate/advise",

@@ -3,6 +3,19 @@
 use prometheus::Registry;
 use prometheus::core::Collector;
 
+/// A metric as it is declared, for the reference page.
+#[derive(Clone, Copy, Debug)]
+pub struct MetricRow {
+    /// The name.
+    pub name: &'static str,
+    /// The type in this crate, such as `IntCounterVec`.
+    pub kind: &'static str,
+    /// The names of the labels.
+    pub labels: &'static [&'static str],
+    /// The help, as scrapes show it.
+    pub help: &'static str,
+}
+
 /// Registers a metric and returns it.
 pub fn register<C: Collector + Clone + 'static>(
     registry: &Registry,
@@ -35,6 +48,16 @@ macro_rules! metric_table {
         }
 
         impl $table {
+            /// The metrics of the table.
+            $visible const METRICS: &'static [$crate::telemetry::registry::MetricRow] = &[$(
+                $crate::telemetry::registry::MetricRow {
+                    name: $name,
+                    kind: stringify!($kind),
+                    labels: &[$($($label),+)?],
+                    help: concat!($($help),+).trim_ascii_start(),
+                },
+            )+];
+
             /// Registers all metrics of the table.
             $visible fn register(registry: &::prometheus::Registry) -> Result<Self, ::prometheus::Error> {
                 $(

@@ -20,6 +20,7 @@ fn ids() -> impl Iterator<Item = &'static str> {
 fn reference_pages_are_current() {
     expect_current("docs/reference/cli.md", &output("bindery generate cli"));
     expect_current(&format!("{RULE_PAGES}/README.md"), &output("bindery generate rules"));
+    expect_current("docs/reference/metrics.md", &output("bindery generate metrics"));
     for id in ids() {
         expect_current(&format!("{RULE_PAGES}/{id}.md"), &output(&format!("bindery rule {id}")));
     }

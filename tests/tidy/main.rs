@@ -17,7 +17,6 @@ mod image;
 mod layers;
 mod lists;
 mod manifest;
-mod metrics;
 mod mutants;
 mod public_names;
 mod shape;
@@ -164,23 +163,6 @@ fn dependencies_come_from_the_registry() {
         expect_none(&manifest::sources(&tree::file(manifest)));
     }
     expect_none(&manifest::locked_sources(&tree::file("Cargo.lock")));
-}
-
-#[test]
-fn the_page_of_metrics_lists_every_one_and_no_other() {
-    expect_none(&metrics::metrics(
-        &tree::file("docs/reference/metrics.md"),
-        &[
-            "src/telemetry/configuration.rs",
-            "src/telemetry/connections.rs",
-            "src/telemetry/metrics.rs",
-            "src/telemetry/process.rs",
-            "src/controller/metrics.rs",
-            "src/controller/operations.rs",
-            "src/controller/certificates/metrics.rs",
-        ]
-        .map(tree::file),
-    ));
 }
 
 #[test]

@@ -338,6 +338,8 @@ pub enum Generate {
     Rules,
     /// The reference of this command line, as Markdown.
     Cli,
+    /// The table of metrics, as Markdown.
+    Metrics,
     /// The completion script of a shell.
     Completion {
         /// The shell.
@@ -371,11 +373,11 @@ pub struct WebhooksArgs {
     pub output: Notation,
 }
 
-/// The notation of API objects.
+/// The notation of API objects: several are documents of YAML, or a List in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Notation {
-    /// YAML, a document each.
+    /// YAML.
     Yaml,
-    /// A JSON List.
+    /// JSON.
     Json,
 }

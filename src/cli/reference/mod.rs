@@ -1,11 +1,13 @@
-//! The reference pages of rules and mutations, as Markdown.
+//! The reference pages of rules, mutations and metrics, as Markdown.
 //!
 //! Everything in them comes from the values themselves, and the text of a denial from evaluating the example.
 
+mod metrics;
 mod scene;
 
 use std::fmt::Write as _;
 
+pub use self::metrics::metrics;
 use self::scene::scene;
 use super::example::{ExampleError, judge, judge_without_mutations};
 use crate::api::registration::name;

@@ -12,7 +12,7 @@ metric_table! {
     pub(in crate::controller) struct CertificateMetrics {
         /// Steps in the renewal of certificates, by step and outcome.
         steps: IntCounterVec = "bindery_controller_certificate_steps_total" ["step", "outcome"],
-        /// When the newest CA ends; 0 if this process keeps none.
+        /// When the newest CA certificate of the leader expires, in seconds since 1970; 0 elsewhere.
         ca_expiry: Gauge = "bindery_controller_ca_expiry_timestamp_seconds",
     }
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::args::Apply;
+use super::exit::Failure;
 use super::input::object_id::{ObjectId, ObjectKind};
 use super::judge::proposed::{created, replaced};
 use super::judge::{
@@ -32,6 +33,9 @@ pub enum ExampleError {
     /// An object that cannot be read as a review.
     #[error(transparent)]
     Review(#[from] ReviewError),
+    /// An object that cannot be printed.
+    #[error(transparent)]
+    Unprintable(#[from] Failure),
     /// A target that the fixture does not have.
     #[error("no object {0}")]
     NoObject(String),

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::super::example::{ExampleError, scenario as objects};
+use super::super::exit::Failure;
+use super::super::render;
 use crate::api::fixture;
 use crate::rules::{Example, Persona, Send};
 
@@ -13,37 +15,39 @@ pub(super) fn scene(example: &Example) -> Result<String, ExampleError> {
     let stored = objects(example)?.stored;
     let mut out = String::new();
     if !stored.is_empty() {
-        let objects: Vec<String> = stored.iter().map(yaml).collect();
+        let objects = stored.iter().map(yaml).collect::<Result<Vec<String>, _>>()?;
         let _ = write!(out, "```yaml\n{}```\n\n", objects.join("---\n"));
     }
     let fill = |text: &str| fixture::with_uids(text, |key| uid_of(&stored, key));
     let user = user(example.by);
+    let runs = if is_person(example.by) { "runs" } else { "sends what this command sends" };
+    let who = format!("{user} {runs}");
     let _ = match example.send {
         Send::Create(line) => {
             let made = fixture::parse(line)?;
             let text = made.first().map(|item| fill(&item.object.to_string())).unwrap_or_default();
             let mut object: Value = serde_json::from_str(&text)?;
             object.as_object_mut().and_then(|fields| fields.remove("status"));
-            writeln!(out, "{user} creates:\n\n```yaml\n{}```", yaml(&object))
+            writeln!(out, "{user} creates:\n\n```yaml\n{}```", yaml(&object)?)
         }
         Send::Merge { target, patch } => command(
             &mut out,
-            user,
+            &who,
             &format!("patch {} --type merge -p '{}'", name(target), fill(patch)),
         ),
         Send::MergeStatus { target, patch } => {
             let patch = fill(patch);
             let command_line =
                 format!("patch {} --subresource status --type merge -p '{patch}'", name(target));
-            command(&mut out, user, &command_line)
+            command(&mut out, &who, &command_line)
         }
-        Send::Delete(target) => command(&mut out, user, &format!("delete {}", name(target))),
+        Send::Delete(target) => command(&mut out, &who, &format!("delete {}", name(target))),
     };
     Ok(out)
 }
 
-fn command(out: &mut String, user: &str, arguments: &str) -> std::fmt::Result {
-    writeln!(out, "{user} runs:\n\n```sh\nkubectl {arguments}\n```")
+fn command(out: &mut String, who: &str, arguments: &str) -> std::fmt::Result {
+    writeln!(out, "{who}:\n\n```sh\nkubectl {arguments}\n```")
 }
 
 /// Kind and name of `pv/NAME`, `pvc/NAMESPACE/NAME` or `ns/NAME`, as kubectl takes them.
@@ -64,6 +68,19 @@ fn uid_of(stored: &[Value], key: &str) -> Option<String> {
     stored.iter().find(is_it)?["metadata"]["uid"].as_str().map(str::to_owned)
 }
 
+/// Whether it uses kubectl.
+fn is_person(by: Persona) -> bool {
+    match by {
+        Persona::Admin | Persona::Tenant | Persona::VolumeViewer | Persona::NamespaceAdmin => true,
+        Persona::Binder
+        | Persona::Scheduler
+        | Persona::VolumeProtection
+        | Persona::ClaimProtection
+        | Persona::GarbageCollector
+        | Persona::Driver => false,
+    }
+}
+
 fn user(by: Persona) -> &'static str {
     match by {
         Persona::Admin => "An administrator",
@@ -79,8 +96,8 @@ fn user(by: Persona) -> &'static str {
     }
 }
 
-/// The object as YAML, each field of `spec` on a line. What every object has is left out.
-fn yaml(object: &Value) -> String {
+/// The object as YAML. What every object has is left out.
+fn yaml(object: &Value) -> Result<String, Failure> {
     let is_usual = |field: &str, value: &Value| match field {
         "volumeMode" => *value == json!("Filesystem"),
         "uid" => object["kind"] != "PersistentVolumeClaim",
@@ -90,52 +107,13 @@ fn yaml(object: &Value) -> String {
         }
         _ => false,
     };
-    let without_usual = |fields: &Map<String, Value>| -> Map<String, Value> {
-        let unusual = fields.iter().filter(|(field, value)| !is_usual(field, value));
-        unusual.map(|(field, value)| (field.clone(), value.clone())).collect()
-    };
-    let mut out = String::new();
-    for (key, value) in object.as_object().into_iter().flatten() {
-        let _ = match value.as_object().map(without_usual) {
-            Some(fields) if key == "spec" => {
-                let lines = fields
-                    .iter()
-                    .map(|(field, value)| format!("\n  {}: {}", plain(field), flow(value)));
-                writeln!(out, "{key}:{}", lines.collect::<String>())
-            }
-            Some(fields) => writeln!(out, "{key}: {}", flow(&Value::Object(fields))),
-            None => writeln!(out, "{key}: {}", flow(value)),
-        };
+    let mut shown = object.clone();
+    for fields in
+        shown.as_object_mut().into_iter().flatten().filter_map(|(_, part)| part.as_object_mut())
+    {
+        fields.retain(|field, value| !is_usual(field, value));
     }
-    out
-}
-
-/// A value in one line.
-fn flow(value: &Value) -> String {
-    match value {
-        Value::String(text) => plain(text),
-        Value::Array(values) => {
-            format!("[{}]", values.iter().map(flow).collect::<Vec<_>>().join(", "))
-        }
-        Value::Object(fields) => {
-            let fields =
-                fields.iter().map(|(key, value)| format!("{}: {}", plain(key), flow(value)));
-            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
-    }
-}
-
-/// The text without quotes where YAML reads it as text.
-fn plain(text: &str) -> String {
-    let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/')
-        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "./_-".contains(letter))
-        && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
-            .contains(&text.to_ascii_lowercase().as_str());
-    // Amounts such as 10Gi begin with a digit.
-    let is_amount =
-        text.strip_suffix("Gi").is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()));
-    if is_plain || is_amount { text.to_owned() } else { Value::from(text).to_string() }
+    render::yaml(&shown)
 }
 
 #[cfg(test)]
@@ -151,7 +129,7 @@ mod tests {
         let mutations = MUTATIONS.iter().flat_map(|one| one.mutated.iter().chain(one.unchanged));
         for example in rules.chain(mutations) {
             for object in objects(example).unwrap().stored {
-                let text = yaml(&object);
+                let text = yaml(&object).unwrap();
                 let read = document::read(&text).unwrap()[0].to_json();
                 for (field, value) in read["spec"].as_object().into_iter().flatten() {
                     assert_eq!(*value, object["spec"][field], "{text}");

@@ -4,9 +4,9 @@
 //!
 //! # Layers
 //!
-//! A dot means: the module of the row may import the module of the column. A test fails on any other import. The drawing
-//! is generated from the table of that test, `tests/tidy/layers.rs`; no dot is right of the diagonal, so no two modules
-//! import each other.
+//! A dot means: the module of the row may import the module of the column. A test fails on any other import, but in the
+//! demonstration (`crates/sim/src/demo`), which starts the whole program. The drawing is generated from the table of that
+//! test, `tests/tidy/layers.rs`; no dot is right of the diagonal, so no two modules import each other.
 //!
 //! ```text
 //!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16
@@ -90,23 +90,24 @@
 //!    response is 429 with `Retry-After`.
 //! 6. `webhook/service.rs`: `Service::parse`.
 //! 7. `api/review/body.rs`: `prepare` checks the nesting and shortens long texts.
-//! 8. `api/review/mod.rs`: `parse_request` → `envelope` → `transition` → `volumes`. The result is a [`rules::Change`].
+//! 8. `api/review/mod.rs`: `parse_request`.
 //! 9. `api/bounded/mod.rs`: `parse_bytes`; `api/bounded/wire.rs`: `parse_object`. The spec stays text.
-//! 10. `api/volume.rs`: `spec_of` → `volume_of` → `assemble`; `api/storage.rs`: `found`.
-//! 11. `webhook/service.rs`: `Service::validate`.
-//! 12. `client/needs_reads.rs`: `judge_with_reads` judges again after each round of live reads, until none is missing.
-//! 13. `crates/core/src/rules/judging/judge.rs`: `judge` → `rulings`. The [`binding::Evidence`] is the cache and what
+//! 10. `api/review/mod.rs`: `envelope` → `transition` → `volumes`. The result is a [`rules::Change`].
+//! 11. `api/volume.rs`: `spec_of` → `volume_of` → `assemble`; `api/storage.rs`: `found`.
+//! 12. `webhook/service.rs`: `Service::validate`.
+//! 13. `client/needs_reads.rs`: `judge_with_reads` judges again after each round of live reads, until none is missing.
+//! 14. `crates/core/src/rules/judging/judge.rs`: `judge` → `rulings`. The [`binding::Evidence`] is the cache and what
 //!     was read live.
-//! 14. The file of each rule, such as `bound_volume_delete.rs`: `check`.
-//! 15. `webhook/read_dispatcher.rs`: `ReadDispatcher::read`, for a denial that rests on another object.
-//! 16. `crates/core/src/rules/judging/verdict.rs`: the message of the denial, and `Verdict::warnings`.
-//! 17. `webhook/service.rs`: `Service::record`; `api/review/mod.rs`: `response_bytes`.
-//! 18. `webhook/transport/connection/mod.rs`: `poll_response` passes the response to hyper.
+//! 15. The file of each rule, such as `bound_volume_claim_ref.rs`: `check`.
+//! 16. `webhook/read_dispatcher.rs`: `ReadDispatcher::read`, for a denial that rests on another object.
+//! 17. `crates/core/src/rules/judging/verdict.rs`: the message of the denial, and `Verdict::warnings`.
+//! 18. `webhook/service.rs`: `Service::record`; `api/review/mod.rs`: `response_bytes`.
+//! 19. `webhook/transport/connection/mod.rs`: `poll_response` passes the response to hyper.
 //!
 //! # One binding, from watch event to PATCH
 //!
-//! The functions through which a new PersistentVolumeClaim passes. What [`binding::View`] and [`binding::decide_claim`]
-//! call inside the core is left out.
+//! The functions through which a new PersistentVolumeClaim passes. What they call on the side is left out: the bounded
+//! parser, [`binding::View`] and the rest of the core, tombstones, recyclers, events and metrics.
 //!
 //! 1. `client/watch.rs`: `Watcher::run` receives bytes, `Watcher::read_lines` cuts them into lines, `Watcher::read_line`
 //!    reads one event, `Watcher::observe` passes its object on.
@@ -161,7 +162,8 @@
 //! **Architecture invariant:** admission has no side effects. The webhook writes nothing to the cluster, and no rule
 //! can distinguish a dry run from a real request.
 //!
-//! **Architecture invariant:** [`api`] converts every volume and claim on its way in. No rule names an API type.
+//! **Architecture invariant:** [`api`] converts every volume and claim that a decision rests on. No rule names an API type.
+//! The recycler alone reads a volume as it was sent, for the pod that empties it.
 //!
 //! **Architecture invariant:** a panic ends one review only. Its answer is 500, and a metric counts it.
 //!

@@ -1,6 +1,4 @@
-//! The border: API objects, reviews, patches and registrations, to and from the model.
-//!
-//! The only place that spells API fields. It decides nothing.
+//! API objects, reviews, patches and registrations, to and from the model. It decides nothing.
 
 pub mod bounded;
 pub mod bundle;

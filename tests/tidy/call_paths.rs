@@ -37,7 +37,8 @@ pub(crate) fn check(map: &File, path: &CallPath) -> Vec<Finding> {
                 }
             } else if let (Some(file), Some(name)) = (&current, function(word)) {
                 calls += 1;
-                if !file.text.contains(&format!("fn {name}")) {
+                let is_there = |open| file.text.contains(&format!("fn {name}{open}"));
+                if !is_there('(') && !is_there('<') {
                     let text = format!("{} has no function {name}; name the one it has", file.path);
                     findings.push(report(index + 1, text));
                 }

@@ -5,7 +5,7 @@
 //! Server-side apply needs managed fields: it makes what is absent, and changes nothing where everything is as
 //! it asks for; whatever differs is taken to be another manager's, which is a conflict. The rest is answered with 415.
 
-use bindery::api::server::apply::{Style, merge};
+use bindery::api::server::apply::{Style, merge, server_side};
 use serde_json::Value;
 
 use super::request::{Call, Method};
@@ -35,7 +35,7 @@ pub(super) fn patched(call: &Call, existing: &Value) -> Result<Value, StatusErro
         kind @ "application/strategic-merge-patch+json" => {
             merge_strategically(&mut object, &call.body).map_err(|()| unserved(kind))?;
         }
-        APPLY if has(existing, &call.body) => {}
+        APPLY if server_side(existing, &call.body, None) == *existing => {}
         APPLY => {
             let why = "Apply failed: who owns the fields that differ is not known here";
             return Err(StatusError::conflict(call.resource, &call.name, why));
@@ -46,16 +46,6 @@ pub(super) fn patched(call: &Call, existing: &Value) -> Result<Value, StatusErro
         Ok(object)
     } else {
         Err(StatusError::bad_request("the patch leaves no object"))
-    }
-}
-
-/// Whether `object` has all of `part`, map by map.
-fn has(object: &Value, part: &Value) -> bool {
-    match (object, part) {
-        (Value::Object(object), Value::Object(part)) => {
-            part.iter().all(|(key, part)| object.get(key).is_some_and(|value| has(value, part)))
-        }
-        (object, part) => object == part,
     }
 }
 

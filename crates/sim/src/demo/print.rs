@@ -97,9 +97,13 @@ impl<'a> Printer<'a> {
         writeln!(self.out, "{:INDENT$}{line}", "")
     }
 
-    /// Text of a block; its line ends and what they are indented by stay.
+    /// Text of a block; its line ends and what they are indented by stay. A line with a command stays whole.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         for line in text.lines() {
+            if line.contains("kubectl ") {
+                self.whole(line)?;
+                continue;
+            }
             let indent = INDENT + line.len() - line.trim_start().len();
             self.lines(&wrapped(line, WIDTH.saturating_sub(indent)), indent)?;
         }

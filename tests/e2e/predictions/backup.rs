@@ -23,10 +23,10 @@ const CLAIM: &str = "data";
 fn a_backup_is_restored_as_the_page_says() {
     let folder = tempfile::tempdir().unwrap();
     let blocks = fenced(PAGE, "sh");
-    let [export, retain, apply, look, keep, again] = blocks.as_slice() else {
+    let [export, keep_old, retain, apply, look, keep, again] = blocks.as_slice() else {
         panic!("the page has other blocks: {blocks:?}")
     };
-    let volume = exported(folder.path(), export);
+    let volume = exported(folder.path(), &format!("{export}\n{keep_old}"));
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
     let _webhook = Installed::on(&plane, Registered::Everything);
     with_long_timeout(&plane);
@@ -39,8 +39,8 @@ fn a_backup_is_restored_as_the_page_says() {
     assert_released_is_bound_again(&world, &volume, |block| shell.run(block), [keep, again]);
 }
 
-/// Makes a pair as a CSI driver and Kubernetes leave it, and runs the page's export in the folder. Returns the name of the
-/// volume.
+/// Makes a pair as a CSI driver and Kubernetes leave it, and runs the page's export in the folder. Returns the name of
+/// the volume.
 fn exported(folder: &Path, export: &str) -> String {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
     let world = World::of_class(&plane, NAMESPACE, "disk.example.com", "WaitForFirstConsumer");

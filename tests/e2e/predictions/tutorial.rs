@@ -1,10 +1,13 @@
-//! `docs/tutorial.md`, run as it is written beside Kubernetes' own binder, up to where it needs an image and a node.
+//! `docs/tutorial.md`, run as it is written beside Kubernetes' own binder, but for what needs an image and a node.
 //!
 //! Not here: installing the chart (`installation`).
 
 use std::path::Path;
 
+use bindery::rules::Policy;
+
 use super::gitops::{Shell, fenced};
+use crate::installed::{Installed, Registered, with_long_timeout};
 use crate::plane::persona::ADMIN;
 use crate::plane::{Peers, Plane};
 use crate::runner::{Case, case};
@@ -13,21 +16,38 @@ pub(crate) const CASES: &[Case] = &[case!(the_tutorial_runs_as_it_is_written)];
 
 const PAGE: &str = include_str!("../../../docs/tutorial.md");
 
-/// What a machine needs a container engine, a node or a compiler for.
-const ELSEWHERE: [&str; 2] = ["kind ", "cargo "];
+/// What a machine needs a container engine, a node or a compiler for, and waiting for a kubelet.
+const ELSEWHERE: [&str; 6] =
+    ["kind ", "make ", "helm ", "  --set ", "kubectl -n bindery ", "sleep "];
 
 fn the_tutorial_runs_as_it_is_written() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let shell = Shell { plane: &plane, folder, user: ADMIN };
-    let blocks = fenced(PAGE, "sh");
-    let here = blocks.iter().take_while(|block| !block.contains("make image"));
-    let mut count = 0;
-    for block in here {
-        let is_here = |line: &&str| !ELSEWHERE.iter().any(|word| line.starts_with(word));
-        let lines: Vec<&str> = block.lines().filter(is_here).collect();
-        shell.run(&lines.join("\n"));
-        count += lines.len();
-    }
-    assert!(count >= 10, "only {count} lines of the tutorial ran");
+    let (before, rest) = PAGE.split_once("## 5. Install").expect("the page installs");
+    let (audit_part, enforced) = rest.split_once("## 6. Enforce").expect("the page enforces");
+    let run = |part: &str| fenced(part, "sh").iter().map(|block| run_here(&shell, block)).sum();
+    let looked: usize = run(before);
+    let audited = Installed::under(audit(), &plane, Registered::Everything);
+    with_long_timeout(&plane);
+    let dry: usize = run(audit_part);
+    drop(audited);
+    let _webhook = Installed::on(&plane, Registered::Everything);
+    with_long_timeout(&plane);
+    let denied: usize = run(enforced);
+    assert!(looked >= 10 && dry >= 1 && denied >= 5, "too few lines: {looked}, {dry}, {denied}");
+}
+
+/// The policy of the first set of values.
+fn audit() -> Policy {
+    const FILE: &str = "apiVersion: bindery.dev/v1\nkind: Config\nprofile: audit\n";
+    bindery::config::read_bytes(FILE.as_bytes(), "audit").unwrap().policy
+}
+
+/// Runs the lines of a block that need nothing but the API server. Returns how many there were.
+fn run_here(shell: &Shell<'_>, block: &str) -> usize {
+    let is_here = |line: &&str| !ELSEWHERE.iter().any(|word| line.starts_with(word));
+    let lines: Vec<&str> = block.lines().filter(is_here).collect();
+    shell.run(&lines.join("\n"));
+    lines.len()
 }

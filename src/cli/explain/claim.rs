@@ -206,8 +206,8 @@ fn reach(explanation: &mut Explanation, cluster: &SettledCluster, claim: &Claim)
 }
 
 fn on_node(view: &View, claim: &Claim, node: &Node) -> NodeVolumes {
-    let kept = view.reserved_for(&claim.key).filter_map(|name| view.volume(name));
-    let volumes = kept.chain(view.free_for(claim));
+    let reserved = view.reserved_for(&claim.key).filter_map(|name| view.volume(name));
+    let volumes = reserved.chain(view.free_for(claim));
     let fitting = volumes
         .filter(|volume| fit(volume, claim, view.home(claim), FitCheck::Scheduler(node)).is_ok());
     let volumes = fitting.map(|volume| volume.name.to_string()).collect();

@@ -45,7 +45,7 @@ pub fn fit(
     home: Option<&Namespace>,
     asker: FitCheck<'_>,
 ) -> Result<Fit, NonEmpty<Mismatch>> {
-    let kept = match pairing(volume, claim) {
+    let success = match pairing(volume, claim) {
         Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => Fit::Reserved,
         Pairing::Unrelated
         | Pairing::Requested
@@ -59,7 +59,7 @@ pub fn fit(
     match asker {
         FitCheck::Prebind => found.extend(class_mismatch(volume, claim)),
         FitCheck::Controller(binding_mode) => {
-            if kept == Fit::Free {
+            if success == Fit::Free {
                 found.extend(free_mismatches(volume, claim));
                 if binding_mode == BindingMode::WaitForFirstConsumer {
                     found.push(Mismatch::WaitsForConsumer);
@@ -67,7 +67,7 @@ pub fn fit(
             }
         }
         FitCheck::Scheduler(node) => {
-            if kept == Fit::Free {
+            if success == Fit::Free {
                 found.extend(free_mismatches(volume, claim));
             }
             if !volume.node_affinity.admits(node) {
@@ -76,12 +76,12 @@ pub fn fit(
         }
     }
     match NonEmpty::from_vec(found) {
-        None => Ok(kept),
+        None => Ok(success),
         Some(mismatches) => Err(mismatches),
     }
 }
 
-/// The first term of the claim's selector that the volume does not match. It does not count for one that is kept.
+/// The first term of the claim's selector that the volume does not match. It does not count for a reserved volume.
 pub(super) fn unmatched_term<'a>(volume: &Volume, claim: &'a Claim) -> Option<&'a Term> {
     claim.selector.as_ref().and_then(|selector| selector.first_unmatched(&volume.labels))
 }

@@ -29,9 +29,9 @@ pub fn count_fits(view: &View, claim: &Claim, asker: FitCheck<'_>) -> FitCounts 
     let wanted = request.wanted();
     let is_other = |volume: &Volume| volume.class().as_class() != wanted;
     // A volume that is reserved for the claim may be of any class.
-    let kept = view.reserved_for(&claim.key).filter_map(|name| view.volume(name));
-    let kept = kept.filter(|volume| is_other(volume));
-    for volume in view.volumes_of_class(wanted).chain(kept) {
+    let reserved = view.reserved_for(&claim.key).filter_map(|name| view.volume(name));
+    let reserved = reserved.filter(|volume| is_other(volume));
+    for volume in view.volumes_of_class(wanted).chain(reserved) {
         seen += 1;
         match fit(volume, claim, view.home(claim), asker) {
             Ok(_) => tally.fitting += 1,
@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn a_reserved_volume_counts_whatever_its_class_is() {
         let reservation = Reservation::Named(claim().key);
-        let kept = Volume { reservation, ..of_class(small(), "fast") };
-        let counted = count_fits(&view([kept, volume()]), &claim(), IMMEDIATE);
+        let reserved = Volume { reservation, ..of_class(small(), "fast") };
+        let counted = count_fits(&view([reserved, volume()]), &claim(), IMMEDIATE);
         assert_eq!(counted.to_string(), "1/2 volumes fit: 1 too small");
     }
 

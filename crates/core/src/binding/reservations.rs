@@ -15,7 +15,7 @@ use crate::model::{ClaimKey, VolumeName};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reservations {
     /// By the hash of the claim; without a seed, as in `objects`.
-    kept: HashTable<(ClaimKey, VolumeName)>,
+    pairs: HashTable<(ClaimKey, VolumeName)>,
     hasher: BuildHasherDefault<DefaultHasher>,
     /// The namespaces of these claims, each with the number of its pairs.
     namespaces: BTreeMap<ArcStr, usize>,
@@ -24,9 +24,9 @@ pub(super) struct Reservations {
 impl Reservations {
     /// Returns the volumes that are reserved for the claim, in order.
     pub(super) fn of(&self, key: &ClaimKey) -> impl Iterator<Item = &VolumeName> + use<'_> {
-        let kept = self.kept.iter_hash(self.hasher.hash_one(key));
+        let pairs = self.pairs.iter_hash(self.hasher.hash_one(key));
         let mut names: Vec<&VolumeName> =
-            kept.filter(|(claim, _)| claim == key).map(|(_, name)| name).collect();
+            pairs.filter(|(claim, _)| claim == key).map(|(_, name)| name).collect();
         names.sort_unstable();
         names.into_iter()
     }
@@ -38,16 +38,16 @@ impl Reservations {
 
     /// Takes in a pair that is not there.
     pub(super) fn insert(&mut self, key: ClaimKey, name: VolumeName) {
-        let Self { kept, hasher, namespaces } = self;
+        let Self { pairs, hasher, namespaces } = self;
         *namespaces.entry(key.namespace.clone()).or_default() += 1;
         let hash = hasher.hash_one(&key);
-        kept.insert_unique(hash, (key, name), |(claim, _)| hasher.hash_one(claim));
+        pairs.insert_unique(hash, (key, name), |(claim, _)| hasher.hash_one(claim));
     }
 
     /// Takes out a pair, if it is there.
     pub(super) fn remove(&mut self, key: &ClaimKey, name: &VolumeName) {
         let hash = self.hasher.hash_one(key);
-        let pair = self.kept.find_entry(hash, |(claim, volume)| volume == name && claim == key);
+        let pair = self.pairs.find_entry(hash, |(claim, volume)| volume == name && claim == key);
         let Ok(pair) = pair else { return };
         pair.remove();
         if let Some(count) = self.namespaces.get_mut(&key.namespace) {

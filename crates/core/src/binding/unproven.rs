@@ -200,11 +200,11 @@ fn of_tenant(
     let waits = matches!(outcome, ClaimOutcome::WaitsForConsumer | ClaimOutcome::WaitsForPods(_));
     let is_unfit = matches!(outcome, ClaimOutcome::Unfit(..) | ClaimOutcome::Lost(Loss::Unfit(..)));
     let named = outcome.volume().filter(|_| is_unfit);
-    let kept = has_searched.then(|| view.reserved_for(&claim.key)).into_iter().flatten();
-    let kept = named.into_iter().chain(kept).filter_map(|name| view.volume(name));
+    let reserved = has_searched.then(|| view.reserved_for(&claim.key)).into_iter().flatten();
+    let reserved = named.into_iter().chain(reserved).filter_map(|name| view.volume(name));
     let free = (has_searched && !waits).then(|| view.free_for(claim)).into_iter().flatten();
     let free = free.filter(|volume| unmatched_term(volume, claim).is_none());
-    kept.chain(free).any(|volume| is_tenants(volume, claim)).then_some(Collection::Namespaces)
+    reserved.chain(free).any(|volume| is_tenants(volume, claim)).then_some(Collection::Namespaces)
 }
 
 /// Whether nothing speaks against the two if the claim's namespace belongs to the volume's tenant.

@@ -100,7 +100,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let is_marked = old.is_some_and(|old| marks(old) != marks(new));
     let violation = match (is_reserved, is_marked) {
         (true, _) => Violation::new("spec.claimRef", denied(key)),
-        (false, true) => Violation::new("metadata", kept(key)).as_warning(),
+        (false, true) => Violation::new("metadata", reserved(key)).as_warning(),
         (false, false) => return Vec::new(),
     };
     vec![violation.depending_on_all(dependencies)]
@@ -141,7 +141,7 @@ fn denied(key: &ClaimKey) -> String {
     )
 }
 
-fn kept(key: &ClaimKey) -> String {
+fn reserved(key: &ClaimKey) -> String {
     format!(
         "the PV is reserved for PVC \"{key}\" but does not admit its namespace; the PVC keeps it, \
          and no binder gives it back once spec.claimRef is lost; add \"{}\" to \
@@ -152,6 +152,6 @@ fn kept(key: &ClaimKey) -> String {
 
 fn standing(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
     let (key, dependencies) = foreign(volume, evidence)?;
-    let violation = Violation::new("spec.claimRef", kept(key));
+    let violation = Violation::new("spec.claimRef", reserved(key));
     Some(violation.depending_on_all(dependencies))
 }

@@ -123,12 +123,12 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
     };
     let read = Read::Claim(key.clone());
     let claim = lookup.present();
-    let was_kept = match (old, claim) {
+    let was_reserved = match (old, claim) {
         (None, _) => false,
         (Some(old), Some(claim)) => is_reserved_for(old, claim),
         (Some(old), None) => old.reservation.key() == Some(key),
     };
-    if was_kept {
+    if was_reserved {
         return None;
     }
     if lookup == Lookup::Unknown {

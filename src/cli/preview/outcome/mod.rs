@@ -28,8 +28,8 @@ pub(in crate::cli) struct Planner<'a> {
     new: ByHash<&'a VolumeName, &'a ClaimKey>,
     /// The volumes that were given, as if they were still free: made for the first unmatched claim.
     given: Option<View>,
-    /// Reasons by what claims ask for: those that ask for the same, and for which nothing is kept, fail
-    /// for the same.
+    /// Reasons by what claims ask for: those that ask for the same, and for which no volume is reserved,
+    /// fail for the same.
     counted: BTreeMap<String, FitCounts>,
 }
 

@@ -29,14 +29,14 @@ pub enum Choice {
 ///
 /// **Differs from Kubernetes**: there a volume that is reserved for the claim is found only when no free one
 /// has fewer access modes (`pv_controller.go`, `findBestMatchForClaim`), and stays unused. A scheduler
-/// whose node cannot reach a kept volume is given none, as there (`pkg/volume/util`,
+/// whose node cannot reach a reserved volume is given none, as there (`pkg/volume/util`,
 /// `FindMatchingVolume`).
 pub fn choose(view: &View, claim: &Claim, asker: FitCheck<'_>) -> Choice {
     let home = view.home(claim);
-    let mut kept: Vec<&Arc<Volume>> =
+    let mut reserved: Vec<&Arc<Volume>> =
         view.reserved_for(&claim.key).filter_map(|name| view.volume(name)).collect();
-    kept.sort_by(|a, b| standing(a).cmp(&standing(b)));
-    for volume in kept {
+    reserved.sort_by(|a, b| standing(a).cmp(&standing(b)));
+    for volume in reserved {
         match fit(volume, claim, home, asker) {
             Ok(Fit::Reserved) => return Choice::Reserved(Arc::clone(volume)),
             Ok(Fit::Free) => {}
@@ -62,7 +62,7 @@ pub fn choose(view: &View, claim: &Claim, asker: FitCheck<'_>) -> Choice {
     free.map_or(Choice::NoMatch, |volume| Choice::Free(Arc::clone(volume)))
 }
 
-/// By what kept volumes are ordered: a uid first, then as free ones are.
+/// Orders reserved volumes: those with a uid first, then as free ones.
 fn standing(volume: &Volume) -> impl Ord + '_ {
     let by_name_only = !matches!(volume.reservation, Reservation::Held(..));
     let modes = &volume.access_modes;

@@ -28,7 +28,7 @@ fn name(choice: &Choice) -> Option<&str> {
 }
 
 /// What Kubernetes finds, looking at one volume after the other, with ties settled as ours are and
-/// kept volumes looked for first.
+/// reserved volumes looked for first.
 fn searched(volumes: &[Volume], claim: &Claim, asker: FitCheck<'_>) -> Option<String> {
     let fitting = |wanted: Fit| {
         let fits = move |volume: &&Volume| fit(volume, claim, None, asker) == Ok(wanted);
@@ -184,7 +184,7 @@ fn fewest_modes_win_over_size_and_ties_are_settled() {
 /// **Differs from Kubernetes**: a volume that is reserved for the claim is found before a free one with
 /// fewer modes; one that names the claim's uid before one that names the claim only.
 #[test]
-fn a_kept_volume_wins_over_every_free_one() {
+fn a_reserved_volume_wins_over_every_free_one() {
     let key = claim().key;
     let free = sized("pv-free", &["ReadWriteOnce"], "10Gi");
     let named = Volume {
@@ -212,17 +212,17 @@ fn a_kept_volume_wins_over_every_free_one() {
 
 /// Kubernetes: `pkg/volume/util`, `FindMatchingVolume`: the scheduler does not look past it.
 #[test]
-fn a_kept_volume_out_of_reach_of_the_node_rules_out_the_others() {
+fn a_reserved_volume_out_of_reach_of_the_node_rules_out_the_others() {
     let node = Node { name: "n1".into(), labels: Labels::default() };
-    let kept = Volume {
+    let reserved = Volume {
         reservation: Reservation::Named(claim().key),
         node_affinity: NodeAffinity::Required(Vec::new()),
         annotations: Annotations::default(),
-        ..sized("pv-kept", &["ReadWriteOnce"], "10Gi")
+        ..sized("pv-reserved", &["ReadWriteOnce"], "10Gi")
     };
-    let volumes = [kept.clone(), sized("pv-free", &["ReadWriteOnce"], "10Gi")];
+    let volumes = [reserved.clone(), sized("pv-free", &["ReadWriteOnce"], "10Gi")];
     let choice = choose(&view(&volumes), &claim(), FitCheck::Scheduler(&node));
-    assert_eq!(choice, Choice::ReservedUnreachable(Arc::new(kept)));
+    assert_eq!(choice, Choice::ReservedUnreachable(Arc::new(reserved)));
 }
 
 #[test]
@@ -230,20 +230,20 @@ fn a_delayed_claim_is_given_only_what_is_reserved_for_it() {
     let delayed = FitCheck::Controller(BindingMode::WaitForFirstConsumer);
     let free = sized("pv-free", &["ReadWriteOnce"], "10Gi");
     assert_eq!(choose(&view(std::slice::from_ref(&free)), &claim(), delayed), Choice::NoMatch);
-    let kept = Volume { reservation: Reservation::Named(claim().key), ..free };
-    let choice = choose(&view(std::slice::from_ref(&kept)), &claim(), delayed);
-    assert_eq!(choice, Choice::Reserved(Arc::new(kept)));
+    let reserved = Volume { reservation: Reservation::Named(claim().key), ..free };
+    let choice = choose(&view(std::slice::from_ref(&reserved)), &claim(), delayed);
+    assert_eq!(choice, Choice::Reserved(Arc::new(reserved)));
 }
 
 #[test]
 fn a_claim_with_a_data_source_is_given_only_a_volume_that_names_it() {
     let copy = Claim { content: Content::Copied, ..claim() };
-    let kept = Volume { reservation: Reservation::Named(copy.key.clone()), ..volume() };
+    let reserved = Volume { reservation: Reservation::Named(copy.key.clone()), ..volume() };
     assert_eq!(choose(&view(&[volume()]), &claim(), IMMEDIATE), Choice::Free(volume().into()));
     assert_eq!(choose(&view(&[volume()]), &copy, IMMEDIATE), Choice::NoMatch);
     assert_eq!(
-        choose(&view(std::slice::from_ref(&kept)), &copy, IMMEDIATE),
-        Choice::Reserved(kept.into())
+        choose(&view(std::slice::from_ref(&reserved)), &copy, IMMEDIATE),
+        Choice::Reserved(reserved.into())
     );
     let mismatches = fit(&volume(), &copy, None, IMMEDIATE).unwrap_err();
     assert_eq!(mismatches.iter().collect::<Vec<_>>(), [&Mismatch::DataSource]);

@@ -351,9 +351,9 @@ fn completed(
                 (Reservation::Held(_, uid) | Reservation::Incomplete(_, Some(uid)), _)
                     if Some(uid) == claim.uid.as_ref() =>
                 {
-                    return kept(evidence, volume, claim);
+                    return still_bound(evidence, volume, claim);
                 }
-                (Reservation::Free, None) => return kept(evidence, volume, claim),
+                (Reservation::Free, None) => return still_bound(evidence, volume, claim),
                 (Reservation::Free, Some(mismatches)) => Loss::Unfit(name.clone(), mismatches),
                 (
                     Reservation::Held(..) | Reservation::Named(_) | Reservation::Incomplete(..),
@@ -374,7 +374,7 @@ fn completed(
 ///
 /// **Differs from Kubernetes**: there, a claim that was called Lost on newer news of its volume is called
 /// Bound again by a binder that saw only the older state. Here the volume is read live first.
-fn kept(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
+fn still_bound(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
     let read = Read::Volume(volume.name.clone());
     let is_lost = claim.phase == ClaimPhase::Lost;
     if is_lost && evidence.confirmation(&read) != Confirmation::Answered {

@@ -234,14 +234,14 @@ fn from_volume<'a>(
         Lookup::Unknown => return Err(Violation::open("spec.claimRef", Read::Claim(key.clone()))),
     };
     // Reserved for this very claim: a reservation of its name with a former uid was for another.
-    let kept_before = old.filter(|old| is_reserved_for(old, claim));
+    let reserved_before = old.filter(|old| is_reserved_for(old, claim));
     let is_bound =
         |old: &Volume| old.reservation.uid().is_some_and(|uid| Some(uid) == claim.uid.as_ref());
-    if kept_before.is_some_and(is_bound) {
+    if reserved_before.is_some_and(is_bound) {
         // For the rules of bound volumes to judge.
         return Ok(Vec::new());
     }
-    let before = kept_before.map(|old| mismatches(old, claim)).unwrap_or_default();
+    let before = reserved_before.map(|old| mismatches(old, claim)).unwrap_or_default();
     let dependency = Dependency::on(Read::Claim(key.clone()), lookup);
     let prebind = prebind(new, claim, Side::Volume, dependency);
     Ok(prebind.map(|prebind| prebind.without(&before)).into_iter().collect())
@@ -283,18 +283,18 @@ fn from_claim<'a>(new: &'a Claim, evidence: &Evidence<'a>) -> Result<Vec<Prebind
         let dependency = Dependency::on(read, lookup);
         return Ok(prebind(volume, new, Side::ClaimNames, dependency).into_iter().collect());
     }
-    let kept = evidence.reserved_for(&new.key).filter_map(|volume| {
+    let reserved = evidence.reserved_for(&new.key).filter_map(|volume| {
         let read = Read::Volume(volume.name.clone());
         let dependency = Dependency::on(read, evidence.volume(&volume.name));
         prebind(volume, new, Side::ClaimFinds, dependency)
     });
-    let kept: Vec<Prebind<'a>> = kept.collect();
-    // Kubernetes: `storage/volume/pv_helpers.go`, `FindMatchingVolume`: of several volumes that are kept
+    let reserved: Vec<Prebind<'a>> = reserved.collect();
+    // Kubernetes: `storage/volume/pv_helpers.go`, `FindMatchingVolume`: of several volumes that are reserved
     // for the claim, those that do not fit are passed over.
-    if kept.iter().any(|prebind| prebind.mismatches.is_empty()) {
+    if reserved.iter().any(|prebind| prebind.mismatches.is_empty()) {
         return Ok(Vec::new());
     }
-    Ok(kept)
+    Ok(reserved)
 }
 
 fn prebind<'a>(

@@ -27,7 +27,7 @@ pub enum ReviewOutcome {
     },
     /// Denied by the webhook of that name; `status` is `response.status` of its answer, or null.
     Deny {
-        /// Name of the webhook's registration entry.
+        /// The name of the webhook, as it is registered.
         webhook: String,
         /// `response.status` as the webhook sent it.
         status: Value,
@@ -36,7 +36,7 @@ pub enum ReviewOutcome {
     },
     /// A webhook with failure policy `Fail` could not be asked.
     Fail {
-        /// Name of the webhook's registration entry.
+        /// The name of the webhook, as it is registered.
         webhook: String,
         /// What went wrong, as the server would say it.
         error: String,

@@ -76,24 +76,24 @@ enum Depth {
     Expressions,
 }
 
-/// What differs between two configurations, entry by entry.
+/// Compares two configurations, webhook by webhook.
 fn compared(collection: &str, wanted: &Value, found: &Value, depth: Depth) -> CheckResult {
-    let entries = |value: &Value| value["webhooks"].as_array().cloned().unwrap_or_default();
-    let found = entries(found);
+    let webhooks = |value: &Value| value["webhooks"].as_array().cloned().unwrap_or_default();
+    let found = webhooks(found);
     let (mut wrong, mut narrowed) = (Vec::new(), Vec::new());
-    for entry in entries(wanted) {
-        let name = entry["name"].as_str().unwrap_or_default();
+    for webhook in webhooks(wanted) {
+        let name = webhook["name"].as_str().unwrap_or_default();
         let Some(other) = found.iter().find(|other| other["name"] == name) else {
-            wrong.push(format!("entry {name} is missing"));
+            wrong.push(format!("webhook {name} is missing"));
             continue;
         };
-        let same = |pointer: &str| entry.pointer(pointer) == other.pointer(pointer);
+        let same = |pointer: &str| webhook.pointer(pointer) == other.pointer(pointer);
         let parts = ["/rules", "/clientConfig/service", "/sideEffects", "/matchPolicy"];
         let different = parts.iter().filter(|part| !same(part));
-        wrong.extend(different.map(|part| format!("{part} of entry {name} is another")));
-        wrong.extend(wrong_conditions(&entry, other, depth));
+        wrong.extend(different.map(|part| format!("{part} of webhook {name} differs")));
+        wrong.extend(wrong_conditions(&webhook, other, depth));
         let set = SELECTORS.iter().filter(|part| has_members(&other[**part]));
-        narrowed.extend(set.map(|part| format!("entry {name} has a {part}")));
+        narrowed.extend(set.map(|part| format!("webhook {name} has a {part}")));
     }
     if !wrong.is_empty() {
         let text = wrong.join(", ");
@@ -120,17 +120,17 @@ fn compared(collection: &str, wanted: &Value, found: &Value, depth: Depth) -> Ch
 fn wrong_conditions(wanted: &Value, found: &Value, depth: Depth) -> Vec<String> {
     let name = wanted["name"].as_str().unwrap_or_default();
     let conditions =
-        |entry: &Value| entry["matchConditions"].as_array().cloned().unwrap_or_default();
+        |webhook: &Value| webhook["matchConditions"].as_array().cloned().unwrap_or_default();
     let found = conditions(found);
     let mut wrong = Vec::new();
     for condition in conditions(wanted) {
         let id = condition["name"].as_str().unwrap_or_default();
         match found.iter().find(|other| other["name"] == id) {
-            None => wrong.push(format!("entry {name} lacks condition {id}")),
+            None => wrong.push(format!("webhook {name} lacks condition {id}")),
             Some(other) => {
                 let is_same = other["expression"] == condition["expression"];
                 if depth == Depth::Expressions && !is_same {
-                    wrong.push(format!("condition {id} of entry {name} is another"));
+                    wrong.push(format!("condition {id} of webhook {name} differs"));
                 }
             }
         }
@@ -149,31 +149,32 @@ mod tests {
     use super::super::check_result::CheckOutcome;
     use super::*;
 
-    fn entry() -> Value {
+    fn webhook() -> Value {
         let conditions =
             json!([{"name": "a", "expression": "1 == 1"}, {"name": "b", "expression": "true"}]);
         json!({"name": "guard", "rules": [1], "sideEffects": "None", "matchConditions": conditions})
     }
 
-    /// What is found about an entry that this changes.
+    /// Returns what is found about a webhook that `change` changes.
     fn changed(depth: Depth, change: impl FnOnce(&mut Value)) -> CheckResult {
-        let mut other = entry();
+        let mut other = webhook();
         change(&mut other);
-        let configuration = |entry: Value| json!({"webhooks": [entry]});
-        compared("c", &configuration(entry()), &configuration(other), depth)
+        let configuration = |webhook: Value| json!({"webhooks": [webhook]});
+        compared("c", &configuration(webhook()), &configuration(other), depth)
     }
 
     #[test]
     fn conditions_are_compared_by_their_expressions() {
-        let weaken = |entry: &mut Value| entry["matchConditions"][0]["expression"] = json!("false");
+        let weaken =
+            |webhook: &mut Value| webhook["matchConditions"][0]["expression"] = json!("false");
         let finding = changed(Depth::Expressions, weaken);
         assert_eq!(finding.outcome, CheckOutcome::Bad);
-        assert!(finding.text.contains("condition a of entry guard is another"), "{}", finding.text);
+        assert!(finding.text.contains("condition a of webhook guard differs"), "{}", finding.text);
         // Without the configuration the accounts in them are unknown.
         assert_eq!(changed(Depth::Names, weaken).outcome, CheckOutcome::Good);
-        let finding = changed(Depth::Names, |entry| entry["matchConditions"] = json!([]));
+        let finding = changed(Depth::Names, |webhook| webhook["matchConditions"] = json!([]));
         assert!(
-            finding.text.contains("lacks condition a, entry guard lacks condition b"),
+            finding.text.contains("lacks condition a, webhook guard lacks condition b"),
             "{}",
             finding.text
         );
@@ -183,18 +184,18 @@ mod tests {
     fn more_conditions_are_the_operators() {
         let more = json!([{"name": "b", "expression": "true"}, {"name": "c", "expression": "x"},
             {"name": "a", "expression": "1 == 1"}]);
-        let finding = changed(Depth::Expressions, |entry| entry["matchConditions"] = more);
+        let finding = changed(Depth::Expressions, |webhook| webhook["matchConditions"] = more);
         assert_eq!(finding.outcome, CheckOutcome::Good);
     }
 
     #[test]
     fn added_selectors_are_reported() {
         let none = json!({});
-        let finding = changed(Depth::Expressions, |entry| entry["namespaceSelector"] = none);
+        let finding = changed(Depth::Expressions, |webhook| webhook["namespaceSelector"] = none);
         assert_eq!(finding.outcome, CheckOutcome::Good, "as the API server fills it in");
         let some = json!({"matchLabels": {"a": "b"}});
-        let finding = changed(Depth::Expressions, |entry| entry["namespaceSelector"] = some);
+        let finding = changed(Depth::Expressions, |webhook| webhook["namespaceSelector"] = some);
         assert_eq!(finding.outcome, CheckOutcome::Unknown);
-        assert!(finding.text.contains("entry guard has a namespaceSelector"), "{}", finding.text);
+        assert!(finding.text.contains("webhook guard has a namespaceSelector"), "{}", finding.text);
     }
 }

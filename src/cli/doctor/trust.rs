@@ -57,7 +57,7 @@ fn end(served: &KeyedPem) -> CheckResult {
     CheckResult::good(CHECK, format!("the serving certificate expires on {}", time.end))
 }
 
-/// Whether every entry trusts the pair, for the name that is called.
+/// Whether every webhook trusts the pair, for the name that is called.
 fn trusted(
     subject: &InspectedInstallation,
     collection: &str,
@@ -83,7 +83,7 @@ fn trusted(
         count => CheckResult::bad(
             CHECK,
             format!(
-                "{count} entries of {collection} do not trust the serving certificate as {host}; their calls fail; \
+                "{count} webhooks of {collection} do not trust the serving certificate as {host}; their calls fail; \
                  look at the log of the controller or of cert-manager, which fills in caBundle"
             ),
         ),

@@ -147,7 +147,7 @@ fn question<'a>(change: &'a Change, endpoint: Endpoint, terms: JudgeContext<'a>)
     Question { endpoint, change, policy: &terms.configuration.policy, now: terms.now }
 }
 
-/// Applies the mutations of one entry to the proposal.
+/// Applies the mutations of one webhook to the proposal.
 fn mutation(
     proposal: &mut ProposedChange,
     endpoint: Endpoint,

@@ -21,10 +21,10 @@ pub(super) struct InstallationState {
 }
 
 impl InstallationState {
-    /// What each registered entry trusts.
+    /// What each registered webhook trusts.
     pub(super) fn trust(&self) -> Vec<String> {
-        let entries = self.registered.iter().flat_map(|(_, registered)| registered.trust());
-        entries.map(str::to_owned).collect()
+        let bundles = self.registered.iter().flat_map(|(_, registered)| registered.trust());
+        bundles.map(str::to_owned).collect()
     }
 }
 

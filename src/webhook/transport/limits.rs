@@ -70,7 +70,7 @@ pub struct Limits {
     /// Bytes up to which a body is a usual one. 64 KiB: reviews of volumes and claims are 2–16 KB.
     pub small_body: usize,
     /// Reviews judged at once, waiting for live reads included. 1,024: an API server runs 200
-    /// mutating requests at once and asks at most two of our entries about each at the same time.
+    /// mutating requests at once and calls at most two of our webhooks about each at the same time.
     /// At 70,000 reviews per second this is a queue of 15 ms; a longer one only adds latency.
     pub reviews: usize,
     /// Time that a connection without any request yet gets when the port stops. 1 s: it has just

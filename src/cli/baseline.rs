@@ -56,7 +56,7 @@ impl Baseline {
         })?;
         let wrong = |why: &str| {
             Failure::usage(format!(
-                "{name}: is no baseline: {why}; make one with bindery scan --write-baseline"
+                "{name} is not a baseline: {why}; make one with bindery scan --write-baseline"
             ))
         };
         let [document] = documents.as_slice() else {

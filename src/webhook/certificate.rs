@@ -131,7 +131,8 @@ fn record(metrics: &WebhookMetrics, reload: Reload) {
                 | Validity::OtherName
                 | Validity::NotForServers => tracing::error!(
                     ?validity,
-                    "API servers reject the serving certificate; writes of PersistentVolumes are denied; renew it"
+                    "API servers reject the serving certificate and cannot call the webhooks; changes are denied \
+                     (failurePolicy Fail) or not checked (Ignore); renew it"
                 ),
             }
         }

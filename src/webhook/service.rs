@@ -216,8 +216,8 @@ fn leave_what_was_cut(
             whole.push((mutation, plan));
         } else {
             amendment.unchecked.push(format!(
-                "[{}] nothing was put back: a text of the stored object is too long to be repeated; what \
-                 was dropped would be lost; send the object with the fields as they are stored",
+                "[{}] the manifest drops fields of a bound object that are too long to restore; they would be \
+                 lost; send the object with these fields as stored",
                 mutation.id
             ));
         }

@@ -168,7 +168,7 @@ fn markdown_begins_with_what_needs_action() {
 
 PVCs: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 unmatched, 1 waits; PVs: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi wasted on PVCs that request less
 
-| claim | outcome | volume | why |
+| PVC | outcome | PV | why |
 |---|---|---|---|
 | `db/lost` | **lost** |  | it was bound to PV \"pv-gone\", which does not exist |
 ";
@@ -434,7 +434,7 @@ fn what_is_no_earlier_plan_is_rejected_with_its_place() {
         ),
         (
             "apiVersion: bindery.dev/v1\nkind: Plan\nclaims:\n- {namespace: a, name: b, outcome: 3}\n",
-            "old.json:4:27: outcome of a claim is not a text",
+            "old.json:4:27: outcome of a claim is not a string",
         ),
         ("", "old.json:1:1: is empty"),
         ("{\"apiVersion\": ", "old.json:1:"),

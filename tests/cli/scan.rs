@@ -304,14 +304,14 @@ fn an_invalid_baseline_is_rejected() {
     let folder = folder();
     for (text, expected) in [
         ("a: [", "baseline.yaml:"),
-        ("kind: Baseline\n", "baseline.yaml: is no baseline: missing field `apiVersion`"),
+        ("kind: Baseline\n", "baseline.yaml is not a baseline: missing field `apiVersion`"),
         (
             "apiVersion: bindery.dev/v1\nkind: Plan\nuntil: 2030-01-01T00:00:00Z\nreason: x\nfindings: []\n",
-            "baseline.yaml: is no baseline: apiVersion or kind is another; make one with bindery scan --write-baseline",
+            "baseline.yaml is not a baseline: apiVersion or kind is another; make one with bindery scan --write-baseline",
         ),
         (
             "apiVersion: bindery.dev/v1\nkind: Baseline\nuntil: soon\nreason: x\nfindings: []\n",
-            "baseline.yaml: is no baseline: ",
+            "baseline.yaml is not a baseline: ",
         ),
     ] {
         folder.write("baseline.yaml", text);

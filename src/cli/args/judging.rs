@@ -36,7 +36,7 @@ pub struct CheckArgs {
     /// Judge the deletion of `pv/NAME`, `pvc/[NAMESPACE/]NAME` or `ns/NAME`; repeatable.
     #[arg(long, value_name = "KIND/NAME")]
     pub delete: Vec<String>,
-    /// The stored objects: a dump of PersistentVolumes, PersistentVolumeClaims, storage classes and pods, or `cluster`;
+    /// The stored objects: a dump of PersistentVolumes, PersistentVolumeClaims, StorageClasses and pods, or `cluster`;
     /// repeatable.
     #[arg(long, value_name = "FILE|cluster")]
     pub live: Vec<PathBuf>,

@@ -241,7 +241,7 @@ kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml | bindery plan -f -\n  \
 bindery plan --context staging -o json=plan.json\n  \
 bindery plan -f state.json --diff plan.json -o markdown=comment.md -o json=plan.json")]
 pub struct PlanArgs {
-    /// A dump of PersistentVolumes, PersistentVolumeClaims, storage classes and pods, or `-` for standard input;
+    /// A dump of PersistentVolumes, PersistentVolumeClaims, StorageClasses and pods, or `-` for standard input;
     /// repeatable. One without metadata.uid is still to be created and is judged as `check` judges it. Without a file,
     /// the cluster is read.
     #[arg(short, long, value_name = "FILE")]
@@ -278,7 +278,7 @@ pub struct ExplainArgs {
     /// What to explain: `pvc/NAME`, `pv/NAME` or `pod/NAME`; also `pvc/NAMESPACE/NAME`.
     #[arg(value_name = "KIND/NAME")]
     pub object: String,
-    /// A dump of PersistentVolumes, PersistentVolumeClaims, storage classes and pods, or `-` for standard input;
+    /// A dump of PersistentVolumes, PersistentVolumeClaims, StorageClasses and pods, or `-` for standard input;
     /// repeatable. One without metadata.uid is still to be created and is judged as `check` judges it. Without a file,
     /// the cluster is read.
     #[arg(short, long, value_name = "FILE")]

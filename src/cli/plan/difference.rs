@@ -116,7 +116,7 @@ impl EarlierPlan {
 fn end(claim: &TreeNode) -> Result<(ClaimName, End), (Position, String)> {
     let text = |field: &str| {
         let text = claim.get(field).and_then(TreeNode::text).map(str::to_owned);
-        text.ok_or_else(|| (claim.place_of(field), format!("{field} of a claim is not a text")))
+        text.ok_or_else(|| (claim.place_of(field), format!("{field} of a claim is not a string")))
     };
     let volume = claim.get("volume").and_then(TreeNode::text).map(str::to_owned);
     let key = ClaimName { namespace: text("namespace")?, name: text("name")? };

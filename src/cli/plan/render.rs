@@ -150,7 +150,7 @@ fn rows(claims: &[PlannedClaim]) -> String {
             cell(&reason(claim).unwrap_or_default()),
         ]
     });
-    let head = "| claim | outcome | volume | why |\n|---|---|---|---|";
+    let head = "| PVC | outcome | PV | why |\n|---|---|---|---|";
     table::markdown(head, &rows.collect::<Vec<_>>(), ROWS_MAX)
 }
 
@@ -160,7 +160,7 @@ fn changed_rows(difference: &Difference) -> String {
             [before, after].map(|end| end.map(|end| cell(&end.to_string())).unwrap_or_default());
         [format!("`{claim}`"), what.to_owned(), before, after]
     });
-    let head = "| claim | what | before | after |\n|---|---|---|---|";
+    let head = "| PVC | what | before | after |\n|---|---|---|---|";
     let table = table::markdown(head, &rows.collect::<Vec<_>>(), ROWS_MAX);
     format!("\n{}\n{table}", difference.tally())
 }

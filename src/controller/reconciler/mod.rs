@@ -294,7 +294,8 @@ impl Reconciler {
             WriteOutcome::Stale => self.store.in_flight.check_at(object, now),
             WriteOutcome::Unknown(reason) => {
                 let write = write.label();
-                tracing::warn!(%object, write, reason, "whether a write is stored is unknown; it is read");
+                tracing::warn!(%object, write, reason,
+                    "the outcome of a write is unknown; the object is read to find out");
                 self.store.in_flight.note_unknown(&object, now);
                 self.store.in_flight.check_at(object, now);
             }

@@ -58,8 +58,8 @@ fn event(kind: ResourceKind, unreadable: &Unreadable) -> Option<PendingEvent> {
         ResourceKind::Classes | ResourceKind::Pods | ResourceKind::Namespaces => return None,
     };
     let text = format!(
-        "Bindery cannot read the object and ignores it: {reason}; repair it; set persistentVolumeReclaimPolicy of the \
-         PersistentVolume to Retain before you delete and re-create either"
+        "Bindery cannot read the object and ignores it: {reason}; set persistentVolumeReclaimPolicy of the PV \
+         to Retain first, then correct the object, or delete and re-create it"
     );
     let announcement = ObjectEvent::new(on, EventType::Warning, "Unreadable", text);
     Some(PendingEvent::once(announcement, Some(uid.clone()), Some(version.clone())))

@@ -70,7 +70,7 @@ impl<'a> PodWatch<'a> {
             if elapsed >= patience {
                 return PodResult::Failed(format!(
                     "recycler pod did not end within {} s; see what the events RecyclerPod say of it, \
-                     and whether its node is well",
+                     and whether its node is Ready",
                     patience.as_secs()
                 ));
             }

@@ -47,7 +47,7 @@ pub(super) static RULE: Rule = Rule {
 const SLOW: &[Fact] = &[Fact::Is("pv/pv-a", "/spec/storageClassName", "\"slow\"")];
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let kind = ("StorageClass", "they would be bound anyway");
+    let kind = ("StorageClass", "the two would be bound anyway");
     let describe = |prebind: &Prebind<'_>, mismatch: &Mismatch| {
         let Mismatch::Class { requested, offered } = mismatch else { return None };
         Some(class_text(prebind, kind, requested.as_ref(), offered.as_ref()))

@@ -54,8 +54,13 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     }
     let Some((key, when, dependency)) = ending(old, new, evidence) else { return Vec::new() };
     let what = if new.policy == ReclaimPolicy::Delete { "deleted" } else { "wiped" };
+    let claim = if key.namespace.is_empty() {
+        format!("\"{}\" (no namespace)", key.name)
+    } else {
+        format!("\"{key}\"")
+    };
     let text = format!(
-        "persistentVolumeReclaimPolicy of PV \"{}\" would become {}, and PVC \"{key}\" {}; copy \
+        "persistentVolumeReclaimPolicy of PV \"{}\" would become {}, and PVC {claim} {}; copy \
          what is needed first, or {}",
         new.name,
         new.policy,

@@ -131,7 +131,7 @@ fn counts(view: &View, claim: &Claim) -> String {
 
 fn no_volume(name: &VolumeName) -> String {
     format!(
-        "PV \"{name}\", which the PVC names, does not exist; the PVC waits until it does; create \
+        "PV \"{name}\", which the PVC names, does not exist; the PVC is Pending until it does; create \
          the PV, or delete and re-create the PVC without spec.volumeName"
     )
 }
@@ -140,7 +140,11 @@ fn unfit(view: &View, claim: &Claim, name: &VolumeName, mismatches: &NonEmpty<Mi
     let text = format!("Cannot bind to requested volume \"{name}\": {}", reasons(name, mismatches));
     let is_theirs =
         view.volume(name).is_some_and(|volume| volume.reservation.key() == Some(&claim.key));
-    if is_theirs { format!("{text}; that each names the other does not help") } else { text }
+    if is_theirs {
+        format!("{text}; the two are not bound, although each names the other")
+    } else {
+        text
+    }
 }
 
 fn bound_despite(name: &VolumeName, mismatches: &NonEmpty<Mismatch>) -> String {

@@ -30,21 +30,20 @@ impl PrebindOutcome {
 pub fn prebind_event(claim: &ClaimKey, outcome: &PrebindOutcome) -> Option<ObjectEvent> {
     let text = match outcome {
         PrebindOutcome::DifferentNodes => {
-            "pods that use the claim were given different nodes, so that no volume can serve them all; \
-             run them on one node"
+            "pods that use the PVC have different nodes; no PV can serve them all; run them on one node"
                 .to_owned()
         }
         PrebindOutcome::NoNode(node) => format!(
-            "node \"{node}\", which the pods of the claim were given, does not exist; no volume is \
-             chosen; delete and re-create the pods"
+            "node \"{node}\" of the pods that use the PVC does not exist; no PV is chosen; delete and \
+             re-create the pods"
         ),
         PrebindOutcome::NoMatchingVolume(node) => format!(
-            "no volume that fits the claim can be reached from node \"{node}\", which its pods were \
-             given; create one there, or let the scheduler place the pods"
+            "node \"{node}\" of the pods that use the PVC can reach no PV that fits it; create one there, \
+             or let the scheduler place the pods"
         ),
         PrebindOutcome::ReservedUnreachable(volume) => format!(
-            "volume \"{volume}\" is reserved for the claim, but cannot be reached from the node that its pods \
-             were given; run them where the volume is"
+            "PV \"{volume}\" is reserved for the PVC, but the node of its pods cannot reach it; run the \
+             pods where the PV is"
         ),
         PrebindOutcome::Unseen
         | PrebindOutcome::Skipped(_)

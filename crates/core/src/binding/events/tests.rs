@@ -115,7 +115,7 @@ fn pending_claims_report_the_reason() {
     claim db/data Normal WaitForPodScheduled waiting for pod web-0 to be scheduled
     claim db/data Normal WaitForPodScheduled waiting for pods web-0,web-1 to be scheduled
     claim db/data Normal ExternalProvisioning Waiting for a volume to be created either by the external provisioner 'csi.example' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.
-    claim db/data Warning FailedBinding PV "pv-a", which the PVC names, does not exist; the PVC waits until it does; create the PV, or delete and re-create the PVC without spec.volumeName
+    claim db/data Warning FailedBinding PV "pv-a", which the PVC names, does not exist; the PVC is Pending until it does; create the PV, or delete and re-create the PVC without spec.volumeName
     claim db/data Warning FailedBinding volume "pv-a" already bound to a different claim.
     "#);
 }
@@ -175,7 +175,7 @@ fn what_is_known_of_the_pods_and_the_volume_is_added() {
     insta::assert_snapshot!(rows.join("\n"), @r#"
     claim db/data Normal WaitForFirstConsumer waiting for first consumer to be created before binding; pod "by-hand" has a node that the scheduler did not choose, so that no volume is chosen for it; let the scheduler place the pod
     claim db/data Normal FailedBinding no persistent volumes available for this claim and storage class "fast" has no provisioner; 0/5 volumes fit: 3 other StorageClass, 1 not available, 1 waiting for the first consumer
-    claim db/data Warning VolumeMismatch Cannot bind to requested volume "pv-a": the volume is marked for deletion "pv-a"; that each names the other does not help
+    claim db/data Warning VolumeMismatch Cannot bind to requested volume "pv-a": the volume is marked for deletion "pv-a"; the two are not bound, although each names the other
     "#);
 }
 
@@ -224,7 +224,7 @@ fn volumes_get_an_event_where_a_person_must_act() {
     volume pv-a Warning UnusableReservation spec.claimRef lacks a namespace or a name, so that no PVC can ever bind to the PV; complete spec.claimRef, or remove it if the PV holds no data
     volume pv-a Warning VolumeMismatch Cannot bind PersistentVolume to requested PersistentVolumeClaim "data" due to incompatible volumeMode.
     claim db/data Warning VolumeMismatch Cannot bind PersistentVolume "pv-a" to requested PersistentVolumeClaim due to incompatible volumeMode.
-    volume pv-a Warning VolumeFailedDelete error getting deleter volume plugin for volume "pv-a": no volume plugin matched; no driver deletes this kind of storage; set persistentVolumeReclaimPolicy to Retain and copy what is needed, then delete the volume and its storage by hand
+    volume pv-a Warning VolumeFailedDelete error getting deleter volume plugin for volume "pv-a": no volume plugin matched; no driver deletes this kind of storage; set persistentVolumeReclaimPolicy to Retain and copy what is needed, then delete the PV and its storage by hand
     volume pv-a Warning VolumeUnknownReclaimPolicy Volume has unrecognized PersistentVolumeReclaimPolicy
     volume pv-a Normal VolumeFailedRecycle Volume is used by pods: db/a,db/b
     volume pv-a Warning VolumeFailedRecycle PV is not recycled, because the files of PV "pv-b" are inside or around its path and would be removed too; set persistentVolumeReclaimPolicy to Retain

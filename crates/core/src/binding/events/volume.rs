@@ -76,7 +76,7 @@ pub fn volume_events(volume: &Volume, outcome: &VolumeOutcome) -> Vec<ObjectEven
             "VolumeFailedDelete",
             format!(
                 "{}; no driver deletes this kind of storage; set persistentVolumeReclaimPolicy to Retain \
-                 and copy what is needed, then delete the volume and its storage by hand",
+                 and copy what is needed, then delete the PV and its storage by hand",
                 no_deleter(volume)
             ),
         )],

@@ -144,10 +144,10 @@ pub enum TermError {
         operator: Box<str>,
     },
     /// A key that no label can have.
-    #[error("{0:?} can not be the key of a label; no object matches it; correct the key")]
+    #[error("{0:?} cannot be the key of a label; no object matches it; correct the key")]
     InvalidKey(Box<str>),
     /// A value that no label can have.
-    #[error("{value:?} can not be the value of label {key:?}; no object has it; correct the value")]
+    #[error("{value:?} cannot be the value of label {key:?}; no object has it; correct the value")]
     InvalidValue {
         /// Label of the term.
         key: Box<str>,

@@ -47,8 +47,8 @@ impl Prebind<'_> {
     /// What follows from a pair that lacks what the claim asks for.
     pub fn consequence(&self) -> &'static str {
         match self.side {
-            Side::Volume | Side::ClaimNames if self.is_mutual() => "they would be bound anyway",
-            Side::ClaimNames => "it would stay Pending forever",
+            Side::Volume | Side::ClaimNames if self.is_mutual() => "the two would be bound anyway",
+            Side::ClaimNames => "the PVC would stay Pending",
             Side::Volume => "the PVC would not use it",
             Side::ClaimFinds => "the binder skips that PV",
         }

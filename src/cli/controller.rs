@@ -17,7 +17,7 @@ use crate::controller::{certificates, health};
 use crate::file_watch::configuration::ConfigurationSource;
 use crate::listen::listen;
 use crate::telemetry::logging;
-use crate::webhook::observe::ConnectionCounter;
+use crate::webhook::connection_metrics::ConnectionCounter;
 use crate::webhook::transport::{Limits, PortOptions, PortServer, Security};
 use jiff::SignedDuration;
 

@@ -14,26 +14,26 @@ pub struct Relists(BTreeMap<ResourceKind, BTreeSet<Identity>>);
 
 impl Relists {
     /// Starts a list, or restarts it; `known` may be gone.
-    pub fn begin(&mut self, watched: ResourceKind, known: BTreeSet<Identity>) {
-        self.0.insert(watched, known);
+    pub fn begin(&mut self, kind: ResourceKind, known: BTreeSet<Identity>) {
+        self.0.insert(kind, known);
     }
 
     /// Notes that an object is shown, or is known to be gone.
     pub fn note(&mut self, observed: &Observed) {
         if !self.0.is_empty() {
-            let (watched, identity) = Identity::of(observed);
-            self.0.entry(watched).and_modify(|unlisted| _ = unlisted.remove(&identity));
+            let (kind, identity) = Identity::of(observed);
+            self.0.entry(kind).and_modify(|unlisted| _ = unlisted.remove(&identity));
         }
     }
 
     /// Notes that an object exists according to a live read: a list that is under way is to show it.
     pub fn expect(&mut self, observed: &Observed) {
-        let (watched, identity) = Identity::of(observed);
-        self.0.entry(watched).and_modify(|unlisted| _ = unlisted.insert(identity));
+        let (kind, identity) = Identity::of(observed);
+        self.0.entry(kind).and_modify(|unlisted| _ = unlisted.insert(identity));
     }
 
     /// Ends a list: what it has not shown.
-    pub fn end(&mut self, watched: ResourceKind) -> BTreeSet<Identity> {
-        self.0.remove(&watched).unwrap_or_default()
+    pub fn end(&mut self, kind: ResourceKind) -> BTreeSet<Identity> {
+        self.0.remove(&kind).unwrap_or_default()
     }
 }

@@ -45,32 +45,32 @@ impl SharedStore {
     /// Whether everything that a verdict looks at was listed completely once. It never turns false again: a watch that
     /// is cut would take all replicas down at the same time.
     pub fn is_synced(&self) -> bool {
-        ResourceKind::JUDGED.into_iter().all(|watched| self.is_listed(watched))
+        ResourceKind::JUDGED.into_iter().all(|kind| self.is_listed(kind))
     }
 
     /// Whether this resource was listed completely once.
-    pub fn is_listed(&self, watched: ResourceKind) -> bool {
-        self.of(watched).is_synced.load(Ordering::Acquire)
+    pub fn is_listed(&self, kind: ResourceKind) -> bool {
+        self.of(kind).is_synced.load(Ordering::Acquire)
     }
 
-    /// When the watch of `watched` was last active, in seconds of the caller's clock.
-    pub fn active_at(&self, watched: ResourceKind) -> u64 {
-        self.of(watched).active_at.load(Ordering::Relaxed)
+    /// When the watch of `kind` was last active, in seconds of the caller's clock.
+    pub fn active_at(&self, kind: ResourceKind) -> u64 {
+        self.of(kind).active_at.load(Ordering::Relaxed)
     }
 
     fn relists(&self) -> MutexGuard<'_, Relists> {
         self.relists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn of(&self, watched: ResourceKind) -> &Freshness {
-        &self.freshness[watched as usize]
+    fn of(&self, kind: ResourceKind) -> &Freshness {
+        &self.freshness[kind as usize]
     }
 }
 
 impl EventHandler for SharedStore {
-    fn on_list_started(&self, watched: ResourceKind) {
-        let shown = watched.identities(&self.view());
-        self.relists().begin(watched, shown);
+    fn on_list_started(&self, kind: ResourceKind) {
+        let shown = kind.identities(&self.view());
+        self.relists().begin(kind, shown);
     }
 
     fn on_object(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
@@ -78,15 +78,15 @@ impl EventHandler for SharedStore {
         self.apply([observed]);
     }
 
-    fn on_listed(&self, watched: ResourceKind, _: ResourceVersion) {
-        let gone = self.relists().end(watched);
-        self.apply(gone.iter().map(|identity| watched.gone(identity)));
-        self.of(watched).is_synced.store(true, Ordering::Release);
+    fn on_listed(&self, kind: ResourceKind, _: ResourceVersion) {
+        let gone = self.relists().end(kind);
+        self.apply(gone.iter().map(|identity| kind.gone(identity)));
+        self.of(kind).is_synced.store(true, Ordering::Release);
     }
 
-    fn on_unreadable(&self, watched: ResourceKind, unreadable: Unreadable) {
+    fn on_unreadable(&self, kind: ResourceKind, unreadable: Unreadable) {
         // Unknown rather than wrong: a live read will say what it is.
-        self.apply([watched.gone(&unreadable.identity)]);
+        self.apply([kind.gone(&unreadable.identity)]);
     }
 
     fn spread(&self) -> u64 {
@@ -97,7 +97,7 @@ impl EventHandler for SharedStore {
         Wanted::Storage
     }
 
-    fn on_activity(&self, watched: ResourceKind, now: u64) {
-        self.of(watched).active_at.store(now, Ordering::Relaxed);
+    fn on_activity(&self, kind: ResourceKind, now: u64) {
+        self.of(kind).active_at.store(now, Ordering::Relaxed);
     }
 }

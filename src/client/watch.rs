@@ -33,23 +33,23 @@ pub trait EventHandler: Send + Sync {
     /// Handles an object as it is now, or its deletion, at `version`. `text` is the object as it was sent.
     fn on_object(
         &self,
-        watched: ResourceKind,
+        kind: ResourceKind,
         observed: Observed,
         version: ResourceVersion,
         text: &str,
     );
 
     /// Handles the start of a list, which shows every object.
-    fn on_list_started(&self, watched: ResourceKind);
+    fn on_list_started(&self, kind: ResourceKind);
 
     /// Handles the end of the list at `version`: what it did not show does not exist.
-    fn on_listed(&self, watched: ResourceKind, version: ResourceVersion);
+    fn on_listed(&self, kind: ResourceKind, version: ResourceVersion);
 
     /// Handles an object that exists and cannot be read.
-    fn on_unreadable(&self, watched: ResourceKind, unreadable: Unreadable);
+    fn on_unreadable(&self, kind: ResourceKind, unreadable: Unreadable);
 
     /// Handles a sign of life of the API server at `now`, in seconds of the caller's clock.
-    fn on_activity(&self, watched: ResourceKind, now: u64);
+    fn on_activity(&self, kind: ResourceKind, now: u64);
 
     /// Waits until there is room for a page of a list. Nothing more is read meanwhile.
     fn room(&self) -> impl Future<Output = ()> + Send {
@@ -102,23 +102,23 @@ pub struct Unreadable {
     pub reason: String,
 }
 
-/// Watches `watched` for ever; signs of life are counted from `start`.
+/// Watches `kind` for ever; signs of life are counted from `start`.
 pub async fn watch_collection<H: EventHandler>(
     client: Client,
-    watched: ResourceKind,
+    kind: ResourceKind,
     handler: Arc<H>,
     start: Instant,
 ) {
     let mut watcher = Watcher {
         client,
-        watched,
+        kind,
         handler,
         start,
         version: None,
         streams: true,
         is_interrupted: false,
     };
-    let mut backoff = Backoff::new(PAUSE.0, spread((watcher.handler.spread(), watched.label())));
+    let mut backoff = Backoff::new(PAUSE.0, spread((watcher.handler.spread(), kind.label())));
     loop {
         let begun = Instant::now();
         let pause = match watcher.run().await {
@@ -161,7 +161,7 @@ enum Interruption {
 
 struct Watcher<H> {
     client: Client,
-    watched: ResourceKind,
+    kind: ResourceKind,
     handler: Arc<H>,
     start: Instant,
     /// Where to resume; none before the first list and after the history is gone.
@@ -217,9 +217,9 @@ impl<H: EventHandler> Watcher<H> {
         };
         self.log_recovery();
         // Every change since the last event follows at once.
-        self.handler.on_activity(self.watched, self.start.elapsed().as_secs());
+        self.handler.on_activity(self.kind, self.start.elapsed().as_secs());
         if is_listing {
-            self.handler.on_list_started(self.watched);
+            self.handler.on_list_started(self.kind);
         }
         let mut body = response.into_body();
         let mut unfinished = Vec::new();
@@ -229,7 +229,7 @@ impl<H: EventHandler> Watcher<H> {
             let Some(frame) = frame.map_err(|_| Interruption::Silent)? else { return Ok(()) };
             let frame = frame.map_err(|error| Interruption::Broken(cause(&error)))?;
             let Ok(data) = frame.into_data() else { continue };
-            self.handler.on_activity(self.watched, self.start.elapsed().as_secs());
+            self.handler.on_activity(self.kind, self.start.elapsed().as_secs());
             if self.read_lines(&data, &mut unfinished, &mut is_listing)?.is_break() {
                 self.version = None;
                 return Ok(());
@@ -241,7 +241,7 @@ impl<H: EventHandler> Watcher<H> {
     }
 
     fn log_interruption(&mut self, interruption: &Interruption) {
-        let (resource, reason) = (self.watched.label(), interruption.to_string());
+        let (resource, reason) = (self.kind.label(), interruption.to_string());
         if replace(&mut self.is_interrupted, true) {
             tracing::debug!(resource, reason, "a watch is still interrupted");
         } else {
@@ -255,17 +255,17 @@ impl<H: EventHandler> Watcher<H> {
 
     fn log_recovery(&mut self) {
         if take(&mut self.is_interrupted) {
-            tracing::info!(resource = self.watched.label(), "a watch is back");
+            tracing::info!(resource = self.kind.label(), "a watch is back");
         }
     }
 
     async fn open(&self) -> Result<http::Response<Body>, Interruption> {
-        let path = self.watched.path();
+        let path = self.kind.path();
         let query = match &self.version {
             Some(version) => format!("resourceVersion={version}"),
             None => "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
         };
-        let selection = self.watched.selection();
+        let selection = self.kind.selection();
         let uri = format!("{path}?watch=true&allowWatchBookmarks=true&{query}{selection}");
         let response = self.send(&uri).await?;
         if response.status().is_success() {
@@ -319,8 +319,8 @@ impl<H: EventHandler> Watcher<H> {
         match event.r#type.as_str() {
             "ADDED" | "MODIFIED" => self.observe(&head, text),
             "DELETED" => {
-                let gone = self.watched.gone(&head.identity());
-                self.handler.on_object(self.watched, gone, head.version(), text);
+                let gone = self.kind.gone(&head.identity());
+                self.handler.on_object(self.kind, gone, head.version(), text);
             }
             "BOOKMARK" => {
                 let ended = head
@@ -329,7 +329,7 @@ impl<H: EventHandler> Watcher<H> {
                     .as_ref()
                     .is_some_and(|annotations| annotations.initial_events_end.is_some());
                 if ended && take(is_listing) {
-                    self.handler.on_listed(self.watched, head.version());
+                    self.handler.on_listed(self.kind, head.version());
                 }
             }
             // The history is gone, or the server is: either way a new list is needed.
@@ -346,12 +346,12 @@ impl<H: EventHandler> Watcher<H> {
     }
 
     fn observe(&self, head: &ObjectHead, text: &str) {
-        match self.watched.observed_for(self.handler.wanted(), text) {
-            Ok(observed) => self.handler.on_object(self.watched, observed, head.version(), text),
+        match self.kind.observed_for(self.handler.wanted(), text) {
+            Ok(observed) => self.handler.on_object(self.kind, observed, head.version(), text),
             Err(error) => {
                 let identity = head.identity();
                 let Identity { namespace, name } = &identity;
-                let resource = self.watched.label();
+                let resource = self.kind.label();
                 tracing::warn!(resource, %namespace, %name, %error, "unreadable object");
                 let unreadable = Unreadable {
                     identity,
@@ -359,18 +359,18 @@ impl<H: EventHandler> Watcher<H> {
                     version: head.version(),
                     reason: error.to_string(),
                 };
-                self.handler.on_unreadable(self.watched, unreadable);
+                self.handler.on_unreadable(self.kind, unreadable);
             }
         }
     }
 
     /// A consistent list in pages, for servers that do not stream it.
     async fn list(&mut self) -> Result<(), Interruption> {
-        self.handler.on_list_started(self.watched);
+        self.handler.on_list_started(self.kind);
         let mut more = String::new();
         loop {
-            let path = self.watched.path();
-            let selection = self.watched.selection();
+            let path = self.kind.path();
+            let selection = self.kind.selection();
             self.handler.room().await;
             let uri = format!("{path}?limit={PAGE_OBJECTS}&continue={more}{selection}");
             let response = self.send(&uri).await?;
@@ -388,7 +388,7 @@ impl<H: EventHandler> Watcher<H> {
             }
             if page.metadata.r#continue.is_empty() {
                 let version = ResourceVersion::new(page.metadata.resource_version.as_str());
-                self.handler.on_listed(self.watched, version);
+                self.handler.on_listed(self.kind, version);
                 self.version = Some(page.metadata.resource_version);
                 return Ok(());
             }

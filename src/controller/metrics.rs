@@ -15,7 +15,7 @@ use prometheus::{
 use super::census::{Counts, ObjectCounts};
 use super::certificates::metrics::CertificateMetrics;
 use super::mode::ControllerMode;
-use super::operations::OperationMetrics;
+use super::operation_metrics::OperationMetrics;
 use crate::binding::Write;
 use crate::client::send::WriteOutcome;
 use crate::telemetry::configuration::ConfigurationMetrics;

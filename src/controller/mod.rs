@@ -14,7 +14,7 @@ pub mod health;
 mod lead;
 pub mod metrics;
 pub mod mode;
-mod operations;
+mod operation_metrics;
 pub mod reads;
 pub mod reconciler;
 mod recycle;

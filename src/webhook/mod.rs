@@ -3,10 +3,10 @@
 //! Not here: how connections are served (`transport`), and the verdicts (`rules`).
 
 pub mod certificate;
+pub mod connection_metrics;
 pub mod handlers;
 pub mod health;
 pub mod lines;
-pub mod observe;
 pub mod read_dispatcher;
 pub mod run;
 pub mod service;

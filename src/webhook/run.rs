@@ -12,10 +12,10 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::certificate::{CertificateSource, ServingCertificate};
+use super::connection_metrics::ConnectionCounter;
 use super::handlers::{self, Reviews};
 use super::health::{self, Health};
 use super::lines::UserLines;
-use super::observe::ConnectionCounter;
 use super::read_dispatcher::ReadDispatcher;
 use super::service::Service;
 use super::transport::load_shedder::LoadShedder;

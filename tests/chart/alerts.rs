@@ -15,7 +15,7 @@ const SOURCES: [&str; 7] = [
     "src/telemetry/metrics.rs",
     "src/telemetry/process.rs",
     "src/controller/metrics.rs",
-    "src/controller/operations.rs",
+    "src/controller/operation_metrics.rs",
     "src/controller/certificates/metrics.rs",
 ];
 

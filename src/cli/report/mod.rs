@@ -4,8 +4,8 @@
 
 mod github;
 mod junit;
-mod people;
 mod sarif;
+mod text;
 
 use std::fmt;
 use std::ops::Range;

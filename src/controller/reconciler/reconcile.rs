@@ -11,7 +11,7 @@ use super::events::Why;
 use super::holds::predict;
 use super::in_flight::WriteResult;
 use super::operations::is_failure;
-use super::recyclers::{PAUSE, Start, Wait, gives_files};
+use super::recyclers::{FIRST_PAUSE, Start, Wait, gives_files};
 use super::{Reconciler, Task};
 use crate::binding::{
     Confirmation, Decision, Evidence, LiveReads, Next, ObjectKey, ObjectRef, PrebindOutcome, Read,
@@ -137,7 +137,7 @@ impl Reconciler {
     fn finish(&mut self, key: &ObjectKey, why: Why, now: Instant) {
         // Whatever happens to the other volume does not affect this one.
         if let Why::Volume(VolumeOutcome::Released(ReleasedFor::OtherVolume(_))) = why {
-            self.queue.push_after(key.clone(), now + PAUSE.0);
+            self.queue.push_after(key.clone(), now + FIRST_PAUSE);
         }
         self.queue.succeed(key);
         let is_pending = match &why {

@@ -17,8 +17,11 @@ use crate::model::{
     ReclaimPolicy, Reservation, ResourceVersion, Uid, Volume, VolumeName, VolumePhase,
 };
 
-/// First and longest pause after a recycler that failed: each starts a pod.
-pub(super) const PAUSE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_mins(30));
+/// The first pause after a recycler that failed: each starts a pod.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The first and the longest such pause.
+const PAUSE: (Duration, Duration) = (FIRST_PAUSE, Duration::from_mins(30));
 
 /// A volume as it was when its recycling was decided.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! A report for people.
+//! A report as text and as Markdown, for people.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;

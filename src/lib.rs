@@ -116,8 +116,8 @@
 //! 4. `controller/event_sender.rs`: `EventSender::on_object`, `EventSender::send` put it into the channel.
 //! 5. `controller/runner.rs`: `Runner::run` receives it, `Runner::on_event` calls the reconciler.
 //! 6. `controller/reconciler/mod.rs`: `Reconciler::on_object`.
-//! 7. `controller/reconciler/store.rs`: `ObjectStore::on_watched`, `ObjectStore::newer` ignore old versions and hold back what has to
-//!    wait for the outcome of a write.
+//! 7. `controller/reconciler/store.rs`: `ObjectStore::on_watched`, `ObjectStore::newer` ignore old versions and hold
+//!    back what has to wait for the outcome of a write.
 //! 8. `controller/reconciler/mod.rs`: `Reconciler::apply`, `Reconciler::apply_quietly`.
 //! 9. `controller/reconciler/affected.rs`: `affected_by` names the objects to reconcile.
 //! 10. `controller/reconciler/store.rs`: `ObjectStore::apply` shows the object from now on.

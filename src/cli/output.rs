@@ -1,4 +1,5 @@
-//! Writes the output of a command to standard output, to standard error or to a path, safe for a terminal, and never lost silently.
+//! Writes the output of a command to standard output, to standard error or to a path, safe for a terminal, and never
+//! lost silently.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, IsTerminal, Write};

@@ -76,7 +76,7 @@ impl WorkQueue {
         }
     }
 
-    /// Adds an object at a time, unless it is queued or delayed.
+    /// Adds an object that becomes due at `due`, unless it is queued or delayed.
     pub(super) fn push_after(&mut self, key: ObjectKey, due: Instant) {
         if !self.queued.contains(&key) && !self.delayed.contains(&key) {
             self.delayed.insert(key, due);

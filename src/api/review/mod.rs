@@ -127,7 +127,7 @@ pub fn parse_request(body: &[u8], policy: &Policy) -> Result<AdmissionRequest, R
         Kind::Namespace => {
             let keys = &policy.parameters.namespace_labels;
             let texts = object_texts(body)?;
-            // Which labels are guarded, the configuration says, so that the objects are read once more.
+            // The configuration decides which labels are guarded, so the objects are read again.
             let namespace = |_, field| {
                 let text = if field == OBJECT { texts.object } else { texts.old_object };
                 parse_metered(text, LabelUse::Only(keys), &meter)

@@ -1,6 +1,7 @@
 //! The existing name that is most similar to that of a volume or class that does not exist.
 //!
-//! Only the command line suggests it, to a user who can read these objects. The webhook would reveal names to tenants. Not here: similar rules (`rules::most_similar`) and objects to explain (`explain::target`).
+//! Only the command line suggests it, to a user who can read these objects. The webhook would reveal names to tenants.
+//! Not here: similar rules (`rules::most_similar`) and objects to explain (`explain::target`).
 
 use crate::binding::{Read, View};
 use crate::rules::{Ruling, distance_if_similar};

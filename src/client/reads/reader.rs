@@ -28,8 +28,8 @@ pub(super) struct Places {
     /// Requests. 64: each has a connection to the API server, of some 100 KiB, which would be hundreds of MiB if every
     /// read of 1,024 reviews had one; and it does not answer more of them at a time than it has cores.
     requests: Shares,
-    /// Large answers: one is 10 MiB. It is requested again once it has a permit, so that a read which waits for one holds neither
-    /// a connection nor the permit of a usual read.
+    /// Large answers: one is 10 MiB. It is requested again once it has a permit, so that a read which waits for one
+    /// holds neither a connection nor the permit of a usual read.
     large: Shares,
     /// Pages of pods: tenants choose how many pods they have, and how large those are. Two pages take 4 MiB; a
     /// namespace of thousands waits for its own lists, and others for a page of it.

@@ -168,8 +168,9 @@ impl InFlightWrites {
         }
     }
 
-    /// Whether the write to `object` may take a volume that is being deleted from its claim after a check that `found` it as
-    /// before. Its claim is not called Bound meanwhile; whatever else comes late conflicts with what is written next.
+    /// Whether the write to `object` may take a volume that is being deleted from its claim after a check that `found`
+    /// it as before. Its claim is not called Bound meanwhile; whatever else comes late conflicts with what is written
+    /// next.
     pub(super) fn may_come_late(
         &self,
         object: &ObjectKey,

@@ -56,8 +56,8 @@ struct Worker {
 }
 
 impl Recyclers {
-    /// No recycler works yet. Pods are made in the namespace that the recycler's part of `configuration` names, else in `own_namespace`, as it says
-    /// when each begins; nothing is written when `until` does not say that we lead.
+    /// No recycler works yet. Pods are made in the namespace that the recycler's part of `configuration` names when
+    /// each begins, else in `own_namespace`. Nothing is written when `until` does not say that we lead.
     pub(super) fn new(
         client: &Client,
         configuration: Arc<ArcSwap<Configuration>>,

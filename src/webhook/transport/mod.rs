@@ -8,8 +8,8 @@
 //!                  connection_limiter                  drain         body, load_shedder, rejection
 //! ```
 //!
-//! Every peer is treated as hostile, and no API server ever loses a review to a dropped connection. What a review
-//! means is decided elsewhere: any [`axum::Router`] can be served.
+//! Every peer is treated as hostile. A connection with a complete review is not evicted if its address has brought a
+//! review before. What a review means is decided elsewhere: any [`axum::Router`] can be served.
 
 pub mod body;
 mod connection;

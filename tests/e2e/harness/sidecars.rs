@@ -3,7 +3,7 @@
 //!
 //! Driver and sidecars share a folder of the case's own; all of them die with the test. Nothing mounts a disk, as
 //! no pod runs: a disk is a file that says where its content came from. Not here: what they are made to do
-//! (`cases::peers`).
+//! (`provisioners`).
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;

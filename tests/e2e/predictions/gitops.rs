@@ -1,7 +1,7 @@
 //! `docs/how-to/ci.md`, run as it is written: every block of commands, in one repository, against a cluster.
 //!
 //! Not here: what the commands find in general (`tests/cli`); what applies do to bound pairs
-//! (`harmless::gitops`).
+//! (`no_false_denials::gitops`).
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

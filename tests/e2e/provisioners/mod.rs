@@ -10,15 +10,15 @@
 //!
 //! | who | where | source of its writes |
 //! |---|---|---|
-//! | provisioner, attacher, resizer | `harmless::living`, `harmless::dead`, `life`, `rules` | external-provisioner `pkg/controller/controller.go`: `Provision`; external-attacher `pkg/controller/csi_handler.go`: `addPVFinalizer`; external-resizer `pkg/controller/resize_status.go`; all three are real here |
+//! | provisioner, attacher, resizer | `storage_lifecycle`, `no_false_denials::dead_webhook`, `binding::lifecycle`, `denials::rules` | external-provisioner `pkg/controller/controller.go`: `Provision`; external-attacher `pkg/controller/csi_handler.go`: `addPVFinalizer`; external-resizer `pkg/controller/resize_status.go`; all three are real here |
 //! | kubelet: helper pods of the local-path provisioner; their commands run, on a folder of this machine | `local_path` | kubernetes `pkg/kubelet/status/status_manager.go`: `syncPod` |
-//! | kubelet: a grown file system | `harmless::living` | kubernetes `pkg/volume/util/resize_util.go`: `MarkFSResizeFinished` |
-//! | volume populator | `harmless::living` | kubernetes-csi/lib-volume-populator `populator-machinery/controller.go`: `syncPvc` |
-//! | provisioner of local disks | `harmless::living` | sig-storage-local-static-provisioner `pkg/discovery/discovery.go`: `createPV` |
-//! | backup tool | `harmless::living` | velero `pkg/restore/restore.go`: `restoreItem` |
+//! | kubelet: a grown file system | `storage_lifecycle` | kubernetes `pkg/volume/util/resize_util.go`: `MarkFSResizeFinished` |
+//! | volume populator | `storage_lifecycle` | kubernetes-csi/lib-volume-populator `populator-machinery/controller.go`: `syncPvc` |
+//! | provisioner of local disks | `storage_lifecycle` | sig-storage-local-static-provisioner `pkg/discovery/discovery.go`: `createPV` |
+//! | backup tool | `storage_lifecycle` | velero `pkg/restore/restore.go`: `restoreItem` |
 //!
 //! Those below the first are not to be had as Go modules, or need a kubelet. Not here: that hazards are denied
-//! (`rules`).
+//! (`denials::rules`).
 
 mod advice;
 mod conformance;

@@ -147,7 +147,7 @@ impl ListedCollections {
         namespaces.into_iter().flatten()
     }
 
-    /// Of what is needed, all or in a namespace, the collections of which the input does not hold enough.
+    /// Returns the needed collections that the input does not hold completely, in all or in the needed namespace.
     pub fn lacking<'a>(
         &self,
         needed: impl IntoIterator<Item = (Collection, Option<&'a ArcStr>)>,

@@ -19,8 +19,7 @@ pub struct FitCounts {
     unfit: BTreeMap<(&'static str, &'static str), usize>,
 }
 
-/// Counts for `claim` what each volume is to `asker`. Of another class is said first, then what
-/// [`fit`] says first.
+/// Counts for `claim` what each volume is to `asker`: by StorageClass first, then by the first mismatch of [`fit`].
 ///
 /// Costs the volumes of the claim's class, however many others there are.
 pub fn count_fits(view: &View, claim: &Claim, asker: FitCheck<'_>) -> FitCounts {

@@ -56,7 +56,7 @@ impl Rivals {
 pub(super) struct Ground<'a> {
     /// What is shown.
     pub view: &'a View,
-    /// Of what all is shown.
+    /// The collections that are shown completely.
     pub listed: &'a ListedCollections,
     /// What is open about other objects.
     pub open: &'a BTreeMap<ObjectKey, Open>,

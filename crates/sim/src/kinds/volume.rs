@@ -11,7 +11,9 @@ use super::Strategy;
 #[derive(Debug)]
 pub(crate) struct VolumeStrategy;
 
-/// Label keys of node affinity that draw a warning: the key, its successor, and the version that deprecated it. Kubernetes: `pkg/api/node/util.go`.
+/// Label keys of node affinity that draw a warning: the key, its successor, and the version that deprecated it.
+///
+/// Kubernetes: `pkg/api/node/util.go`.
 const RENAMED_LABELS: [(&str, &str, &str); 5] = [
     ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone", "v1.17"),
     ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region", "v1.17"),

@@ -243,7 +243,7 @@ impl Reader<'_> {
         if kind == STATEFUL_SET {
             return self.stateful_set(&node, place);
         }
-        // PodCoverage are read from a dump only.
+        // Pods and nodes are read from dumps only.
         let Some(kind) = ObjectKind::from_name(&kind)
             .filter(|kind| !matches!(kind, ObjectKind::Pod | ObjectKind::Node))
         else {

@@ -3,7 +3,7 @@
 //!
 //! Changed is only where folders are made: in a folder of the case. The Deployment of the manifest stays without pods,
 //! as no controller makes them: the program runs as a process, under the account of the Deployment. The kubelet of its
-//! helper pods is played ([`kubelet`]). Not here: what it is made to do (`cases::peers`).
+//! helper pods is played ([`kubelet`]). Not here: what it is made to do (`provisioners`).
 
 pub(crate) mod kubelet;
 

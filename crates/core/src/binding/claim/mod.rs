@@ -118,7 +118,8 @@ impl ClaimOutcome {
 ///
 /// # Guarantees
 ///
-/// A claim is called Lost only on a live read of its volume, or because it names none. A claim of a class that was not seen is bound only when a live read proved that there is none.
+/// A claim is called Lost only on a live read of its volume, or because it names none. A claim of a class that was
+/// not seen is bound only when a live read proved that there is none.
 pub fn decide_claim(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<ClaimOutcome> {
     let Some(claim) = evidence.claim(key).present() else {
         return Decision::settled(ClaimOutcome::Unseen);

@@ -57,7 +57,7 @@ impl Large {
         }
     }
 
-    /// The magnitude in whole units, a fraction rounded up; nothing if `i128` can not hold it.
+    /// The magnitude in whole units, a fraction rounded up; nothing if `i128` cannot hold it.
     fn whole_units(&self) -> Option<i128> {
         let fraction = usize::try_from(-self.exponent).unwrap_or(0);
         let whole = self.digits.len().saturating_sub(fraction);

@@ -2,7 +2,7 @@
 //!
 //! It exists because amounts decide which volume a claim gets: floating point, or text with its
 //! suffix cut off, gets `0.5Gi`, `1e9` and `100m` wrong, and the API server re-spells what users
-//! write (`1.5Gi` comes back as `1536Mi`), so text can not be compared either.
+//! write (`1.5Gi` comes back as `1536Mi`), so text cannot be compared either.
 //!
 //! Not here: the white space that the API server trims around an amount, and amounts written as
 //! JSON numbers or `null`; the JSON border deals with those.

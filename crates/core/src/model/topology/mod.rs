@@ -38,7 +38,7 @@ pub enum NodeAffinity {
 
 /// Conditions that a node must all fulfil. Without any it admits no node.
 ///
-/// That is also the form of a term which Kubernetes can not make sense of (`Gt` with a text, for
+/// That is also the form of a term which Kubernetes cannot make sense of (`Gt` with a text, for
 /// one): it passes over such a term and still asks the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeTerm {
@@ -96,7 +96,7 @@ pub enum NodeTermError {
         /// The operator as written.
         operator: Box<str>,
     },
-    /// A field of the node that can not be selected by.
+    /// A field of the node that cannot be selected by.
     #[error("{0:?} is not a field that nodes are selected by; use metadata.name or a label")]
     UnknownField(Box<str>),
     /// `matchFields` with another operator than `In` or `NotIn`, or without exactly one value.

@@ -20,7 +20,7 @@ impl NodeAffinity {
     /// Whether `new` surely admits every node that this affinity admits.
     ///
     /// Surely: for each term there is a new one whose every condition follows from a condition of
-    /// the old term. Where that can not be seen condition by condition the answer is no.
+    /// the old term. Where that cannot be seen condition by condition the answer is no.
     ///
     /// A condition on a beta label counts as one on the label that replaced it, because nodes
     /// carry both with the same value. Unless its gate `MutablePVNodeAffinity` is on, Kubernetes

@@ -1,6 +1,6 @@
 //! The PVCs that name a PersistentVolume which their asker may not read, and the one answer that they get.
 //!
-//! Who may read it, only the API server knows: its authorizer decides in the condition, before anything is sent. An
+//! Only the API server knows who may read it: its authorizer decides in the condition, before anything is sent. An
 //! asker without that right learns nothing of a PersistentVolume but that it may have it: because a mark on the volume
 //! admits the namespace, because the volume is reserved for this very PVC, or because it is free, without a mark, and
 //! fits. Everything else is one violation with one text and one set of live reads, whatever is the case.

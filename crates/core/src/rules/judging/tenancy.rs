@@ -1,6 +1,6 @@
 //! Who may claim a volume: the namespaces that it names, or those of its tenant.
 //!
-//! Whose a volume is, its administrator says; tenants write namespaces' objects, not their labels.
+//! The administrator decides whose a volume is; tenants write namespaces' objects, not their labels.
 
 use super::parameters::Unlisted;
 use super::violation::Dependency;

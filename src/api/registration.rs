@@ -55,7 +55,7 @@ const GUARD_SECONDS: i32 = 3;
 /// How long for `advise` and `restricted`: they fail open.
 const ADVISE_SECONDS: i32 = 2;
 /// How long for mutations: they are a convenience and delay every new claim of a dead webhook.
-const EDIT_SECONDS: i32 = 1;
+const MUTATE_SECONDS: i32 = 1;
 /// The port of the service in front of the webhook.
 const SERVICE_PORT: i32 = 443;
 
@@ -121,7 +121,7 @@ impl Registration {
             reinvocation_policy: Some("IfNeeded".to_owned()),
             rules: Some(rules(endpoint)),
             side_effects: "None".to_owned(),
-            timeout_seconds: Some(EDIT_SECONDS),
+            timeout_seconds: Some(MUTATE_SECONDS),
             ..MutatingWebhook::default()
         };
         MutatingWebhookConfiguration {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_of_a_rule_or_repair_is_sent() {
+    fn every_request_type_of_a_rule_or_mutation_is_sent() {
         let all = RULES.iter().flat_map(|rule| rule.request_types);
         for request_type in all.chain(MUTATIONS.iter().flat_map(|mutation| mutation.request_types))
         {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_edit_are_never_sent_deletions() {
+    fn mutating_webhooks_are_never_sent_deletions() {
         for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
             assert!(!sent(endpoint).is_empty());
             assert!(

@@ -190,7 +190,7 @@ fn a_volume_without_storage_is_not_stored() {
 /// The webhook takes off what only the binder writes: without that, the claim would be taken for one that has lost
 /// its volume.
 #[test]
-fn a_claim_is_planned_as_the_webhook_edits_it() {
+fn a_claim_is_planned_as_the_webhook_mutates_it() {
     let forged = ", annotations: {pv.kubernetes.io/bind-completed: 'yes'}";
     let claim = claim(forged, ", storageClassName: '', volumeName: static");
     assert_eq!(ends(&claim), ("binds".to_owned(), "static".into()));

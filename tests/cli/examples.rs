@@ -256,9 +256,10 @@ fn play(rule: &Rule, mode: Mode, example: &Example) -> String {
         let (mut reported, mutations) = messages(&output);
         // What the API server itself rejects besides is no verdict of ours.
         reported.remove("api");
-        let repairs = ["strip-binder-annotations", "restore-binding", "repair-stale-claim-ref"];
-        let repaired = mutations.iter().any(|mutation| repairs.contains(&mutation.as_str()));
-        if repaired {
+        let corrections = ["strip-binder-annotations", "restore-binding", "repair-stale-claim-ref"];
+        let is_corrected =
+            mutations.iter().any(|mutation| corrections.contains(&mutation.as_str()));
+        if is_corrected {
             assert_eq!(denial(&reported), "", "{title}: {mutations:?}");
         } else {
             assert_eq!(reported, expected(&verdict), "{title}, as files: {arguments:?}");
@@ -293,20 +294,20 @@ fn every_allowed_example_passes_with_the_same_text() {
 }
 
 #[test]
-fn every_edit_is_reported_with_its_patch() {
-    for repair in bindery::rules::mutations::MUTATIONS {
-        let cases = repair.mutated.iter().map(|example| (example, true));
-        for (example, mutations) in
-            cases.chain(repair.unchanged.iter().map(|example| (example, false)))
+fn every_mutation_is_reported_with_its_patch() {
+    for mutation in bindery::rules::mutations::MUTATIONS {
+        let cases = mutation.mutated.iter().map(|example| (example, true));
+        for (example, is_mutated) in
+            cases.chain(mutation.unchanged.iter().map(|example| (example, false)))
         {
             let scene = scenario(example).expect("an example");
             let folder = Folder::new();
             folder.write("live.json", dump(&scene));
             let mut on = json!({"apiVersion": "bindery.dev/v1", "kind": "Config"});
-            if repair.id == TENANT_LABEL {
+            if mutation.id == TENANT_LABEL {
                 on["tenancy"] = json!({"label": "auto"});
             } else {
-                on["mutations"] = json!({repair.id: true});
+                on["mutations"] = json!({mutation.id: true});
             }
             folder.write("config.yaml", on.to_string());
             let arguments = as_files(example, &scene.proposal, &folder).expect("files");
@@ -314,7 +315,7 @@ fn every_edit_is_reported_with_its_patch() {
             let output = folder.run(&arguments);
             let (_, made) = messages(&output);
             let title = example.title;
-            assert_eq!(made.iter().any(|id| id == repair.id), mutations, "{title}: {output:?}");
+            assert_eq!(made.iter().any(|id| id == mutation.id), is_mutated, "{title}: {output:?}");
         }
     }
 }

@@ -37,10 +37,10 @@ fn every_page_names_hazard_and_answer() {
         let answers = page.matches(&format!("```\n[{}] ", rule.reported_id())).count();
         assert_eq!(answers, rule.denied.len(), "{page}");
     }
-    for repair in MUTATIONS {
-        let page = generated(&["rule", repair.id]);
-        let patches = page.matches(&format!("```\n[{}] ", repair.id)).count();
-        assert_eq!(patches, repair.mutated.len(), "{page}");
+    for mutation in MUTATIONS {
+        let page = generated(&["rule", mutation.id]);
+        let patches = page.matches(&format!("```\n[{}] ", mutation.id)).count();
+        assert_eq!(patches, mutation.mutated.len(), "{page}");
     }
     assert_eq!(generated(&["rule"]).lines().count(), RULES.len() + MUTATIONS.len());
 }

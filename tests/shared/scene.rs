@@ -163,7 +163,7 @@ impl Scene {
         self.server.with(|cluster| cluster.begin(request)).into()
     }
 
-    /// Goes on with a write after its mutating review, `patched` being the edited object: what the
+    /// Goes on with a write after its mutating review, `patched` being the mutated object: what the
     /// validating endpoints are asked.
     pub(crate) fn admit(&self, review: Review, patched: Option<Value>) -> Sent {
         assert_eq!(review.phase(), Phase::Mutating);
@@ -181,7 +181,7 @@ impl Scene {
     }
 
     /// What the validating endpoints are asked about a write that is not mutated.
-    pub(crate) fn unedited(&self, send: &Send, by: Persona, query: &str) -> Review {
+    pub(crate) fn unmutated(&self, send: &Send, by: Persona, query: &str) -> Review {
         let review = self.begin(send, by, query).review();
         self.admit(review, None).review()
     }

@@ -78,8 +78,8 @@ fn timeless() -> Reviewer {
     Arc::new(|review| {
         let request = review.request();
         let is_event = request["resource"]["resource"] == "events";
-        let is_edited = review.phase() == Phase::Mutating && request["object"].is_object();
-        let object = (is_event && is_edited).then(|| {
+        let is_mutated = review.phase() == Phase::Mutating && request["object"].is_object();
+        let object = (is_event && is_mutated).then(|| {
             let mut event = request["object"].clone();
             for field in ["firstTimestamp", "lastTimestamp"] {
                 event[field] = json!("2026-11-21T05:00:00Z");

@@ -146,7 +146,7 @@ fn every_rule_is_in_the_list() {
 }
 
 #[test]
-fn every_repair_is_in_the_list() {
+fn every_mutation_is_in_the_list() {
     expect_none(&lists::check(&tree::files(), "crates/core/src/rules/mutations", "mutations!"));
 }
 

@@ -27,7 +27,7 @@ fn owners(count: usize) -> Value {
 /// A claim that names a volume of others, owned by what the API server is never done with.
 fn slow_claim(scene: &Scene, owners: Value) -> Value {
     let send = Send::Create("claim db/mine 10Gi RWO class= volume=pv-a");
-    let mut body = scene.unedited(&send, Persona::Tenant, "").body().clone();
+    let mut body = scene.unmutated(&send, Persona::Tenant, "").body().clone();
     body["request"]["object"]["metadata"]["ownerReferences"] = owners;
     body
 }
@@ -166,7 +166,7 @@ fn passes(scene: &Scene, send: &Send, user: &str) -> bool {
     } else {
         "system:serviceaccounts:kube-system"
     };
-    let mut body = scene.unedited(send, Persona::Admin, "").body().clone();
+    let mut body = scene.unmutated(send, Persona::Admin, "").body().clone();
     body["request"]["userInfo"] = json!({"username": user, "groups": [group]});
     let read = parse_request(body.to_string().as_bytes(), &Policy::default()).unwrap();
     !reaches(Endpoint::Advise, &read.change, OWN_CONTROLLER, ReadAccess::Volumes)
@@ -188,7 +188,7 @@ async fn deletion_does_not_end_the_protection_of_a_bound_volume() {
             let given = format!("pair pv-a db/data 10Gi RWO volume-terminating{rest}");
             let scene = Scene::of(&given);
             let stage = Stage::before(&scene).await;
-            let body = scene.unedited(&example.send, example.by, "").body().clone();
+            let body = scene.unmutated(&example.send, example.by, "").body().clone();
             let response = stage.validate(Endpoint::Guard, &body).await;
             let id = format!("[{}] ", rule.id);
             assert!(response.to_string().contains(&id), "{}: {response}", example.title);
@@ -204,7 +204,7 @@ async fn an_owner_of_a_kind_that_cannot_be_read_is_not_given_a_bound_volume() {
     let stage = Stage::before(&scene).await;
     let patch = r#"{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Array","name":"main","uid":"u-1"}]}}"#;
     let own = async |send: Send| {
-        let body = scene.unedited(&send, Persona::Admin, "").body().clone();
+        let body = scene.unmutated(&send, Persona::Admin, "").body().clone();
         stage.validate(Endpoint::Advise, &body).await
     };
     let denied = own(Send::Merge { target: "pv/pv-a", patch }).await;
@@ -231,7 +231,7 @@ async fn a_volume_may_be_owned_by_an_existing_node_and_by_no_other() {
             let owner = json!([{"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}]);
             let patch = json!({"metadata": {"ownerReferences": owner}}).to_string().leak();
             let body =
-                scene.unedited(&Send::Merge { target, patch }, Persona::Admin, "").body().clone();
+                scene.unmutated(&Send::Merge { target, patch }, Persona::Admin, "").body().clone();
             let response = stage.validate(Endpoint::Advise, &body).await;
             let reported = message(&response);
             if let Some(why) = why {

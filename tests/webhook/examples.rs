@@ -1,4 +1,4 @@
-//! Every example of every rule and repair, over a real TLS connection to the real webhook.
+//! Every example of every rule and mutation, over a real TLS connection to the real webhook.
 //!
 //! What an example says is the expectation; nothing here knows a single rule.
 
@@ -38,7 +38,7 @@ impl Played {
 
     /// What the API server would ask the validating endpoints.
     fn review(&self, query: &str) -> Value {
-        self.scene.unedited(&self.example.send, self.example.by, query).body().clone()
+        self.scene.unmutated(&self.example.send, self.example.by, query).body().clone()
     }
 
     /// What the API server would ask the mutating endpoints.
@@ -204,19 +204,19 @@ async fn every_allowed_counterpart_passes() {
 }
 
 #[tokio::test]
-async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
-    for repair in MUTATIONS {
-        assert!(!repair.mutated.is_empty() && !repair.unchanged.is_empty(), "{}", repair.id);
-        let wanted = repair.mutated.iter().map(|example| (example, true));
-        let unwanted = repair.unchanged.iter().map(|example| (example, false));
+async fn every_mutation_mutates_what_it_should_and_leaves_the_rest() {
+    for mutation in MUTATIONS {
+        assert!(!mutation.mutated.is_empty() && !mutation.unchanged.is_empty(), "{}", mutation.id);
+        let wanted = mutation.mutated.iter().map(|example| (example, true));
+        let unwanted = mutation.unchanged.iter().map(|example| (example, false));
         for (example, is_mutated) in wanted.chain(unwanted) {
-            let what = format!("{}: {}", repair.id, example.title);
+            let what = format!("{}: {}", mutation.id, example.title);
             let played = Played::under(all_on(), example).await;
             let review = played.mutating_review("");
             let answer = played.stage.mutate(&review).await;
             assert_eq!(answer["allowed"], true, "{what}");
-            assert_eq!(reported(&answer, repair), is_mutated, "{what}: {answer}");
-            let sent_here = request_types(repair.request_types, &review).iter().any(|endpoint| {
+            assert_eq!(reported(&answer, mutation), is_mutated, "{what}: {answer}");
+            let sent_here = request_types(mutation.request_types, &review).iter().any(|endpoint| {
                 let text = review.to_string();
                 let request = parse_request(text.as_bytes(), &all_on()).unwrap();
                 reaches(*endpoint, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
@@ -260,7 +260,7 @@ async fn an_exemption_lets_pass_and_shows_a_claimant_no_reason() {
             format!("exempt from bound-volume-delete until {until}: moving to zephyr"),
         ),
     ] {
-        let review = scene.unedited(&send, by, "");
+        let review = scene.unmutated(&send, by, "");
         let answer = stage.validate(endpoint, review.body()).await;
         assert_eq!((&answer["allowed"], &answer["warnings"]), (&json!(true), &json!([reported])));
         let audit = answer["auditAnnotations"].to_string();
@@ -280,19 +280,19 @@ async fn growth_beyond_what_an_expansion_asked_for_is_a_warning() {
         (r#"{"spec":{"capacity":{"storage":"21Gi"}}}"#, json!([beyond])),
     ] {
         let send = Send::Merge { target: "pv/pv-a", patch };
-        let review = scene.unedited(&send, Persona::Driver, "");
+        let review = scene.unmutated(&send, Persona::Driver, "");
         let answer = stage.validate(Endpoint::Guard, review.body()).await;
         assert_eq!((&answer["allowed"], &answer["warnings"]), (&json!(true), &reported));
     }
 }
 
-/// Whether the repair mutated something: the audit log says so, and the asker is warned unless it is silent.
-fn reported(answer: &Value, repair: &Mutation) -> bool {
+/// Whether the mutation changed something: the audit log says so, and the asker is warned unless it is silent.
+fn reported(answer: &Value, mutation: &Mutation) -> bool {
     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
-    let reported = format!("[{}] ", repair.id);
+    let reported = format!("[{}] ", mutation.id);
     let is_warned = warnings.iter().any(|warning| warning.as_str().unwrap().starts_with(&reported));
-    let is_mutated = answer["auditAnnotations"].get(repair.id).is_some();
-    assert_eq!(is_warned, is_mutated && repair.warning == WarningMode::Warned, "{answer}");
+    let is_mutated = answer["auditAnnotations"].get(mutation.id).is_some();
+    assert_eq!(is_warned, is_mutated && mutation.warning == WarningMode::Warned, "{answer}");
     is_mutated
 }
 

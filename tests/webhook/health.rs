@@ -45,7 +45,7 @@ async fn it_stays_ready_when_its_watches_are_cut() {
     scene.server.end_watches();
     eventually("no watch comes back", || gate.held() >= before + 3).await;
     assert_eq!(stage.probe("/readyz").await.status, 200);
-    let review = scene.unedited(&Send::Delete("pv/pv-a"), Persona::Admin, "");
+    let review = scene.unmutated(&Send::Delete("pv/pv-a"), Persona::Admin, "");
     assert_eq!(stage.validate(Endpoint::Guard, review.body()).await["allowed"], false);
 }
 
@@ -80,7 +80,7 @@ async fn a_denial_is_one_log_line_that_holds_no_object() {
     assert_eq!(log_lines("pv-logged"), 0);
     let scene = Scene::of("pair pv-logged db/data 10Gi RWO annotation=example.com/secret:hush");
     let stage = Stage::before(&scene).await;
-    let review = scene.unedited(&Send::Delete("pv/pv-logged"), Persona::Admin, "");
+    let review = scene.unmutated(&Send::Delete("pv/pv-logged"), Persona::Admin, "");
     stage.post("/validate/guard", &review.body().to_string()).await.response();
     assert_eq!(log_lines("pv-logged"), 1);
     let reported = "kind=\"PersistentVolume\" name=\"pv-logged\" \
@@ -95,7 +95,7 @@ async fn reviews_are_counted_by_path_decision_and_rule() {
     let stage = Stage::before(&scene).await;
     for target in ["pv/pv-a", "pv/pv-b"] {
         let send = Send::Delete(target);
-        let review = scene.unedited(&send, Persona::Admin, "");
+        let review = scene.unmutated(&send, Persona::Admin, "");
         stage.post("/validate/guard", &review.body().to_string()).await.response();
         stage.mutate(review.body()).await;
     }
@@ -135,7 +135,7 @@ async fn a_drain_answers_everything_in_flight() {
     let mut stage = Stage::start(gate.client(&scene.server), RULES, delay);
     stage.until_ready().await;
     let send = Send::Delete("pv/pv-a");
-    let review = scene.unedited(&send, Persona::Admin, "");
+    let review = scene.unmutated(&send, Persona::Admin, "");
     let request = post("/validate/guard", review.body().to_string().as_bytes());
 
     let mut connections = Vec::new();

@@ -39,7 +39,7 @@ enum Outcome {
     /// It is created as it was sent; the warnings.
     Created(usize),
     /// It is created without the uid of its claim.
-    Repaired,
+    Mutated,
     /// It is denied with this text.
     Denied(String),
 }
@@ -52,14 +52,14 @@ async fn create(stage: &Stage, scene: &Scene, line: String, user: &RequestUser) 
     assert_eq!(mutations["allowed"], true, "{mutations}");
     let mut object = review.request()["object"].clone();
     apply(&mutations, &mut object);
-    let is_repaired = object["spec"]["claimRef"]["uid"] == Value::Null;
+    let is_mutated = object["spec"]["claimRef"]["uid"] == Value::Null;
     let review = scene.admit(review, Some(object)).review();
     let answer = stage.validate(Endpoint::Advise, review.body()).await;
     if answer["allowed"] == json!(false) {
         return Outcome::Denied(answer["status"]["message"].as_str().unwrap().to_owned());
     }
-    if is_repaired {
-        return Outcome::Repaired;
+    if is_mutated {
+        return Outcome::Mutated;
     }
     Outcome::Created(answer["warnings"].as_array().map_or(0, Vec::len))
 }
@@ -89,7 +89,7 @@ async fn an_exported_volume_is_no_ones_provisioning() {
         let line = || shape.replace("{}", "dead=db/data");
         for person in [RequestUser::admin(), RequestUser::named("jane", &["system:authenticated"])]
         {
-            assert_eq!(create(&stage, &scene, line(), &person).await, Outcome::Repaired, "{shape}");
+            assert_eq!(create(&stage, &scene, line(), &person).await, Outcome::Mutated, "{shape}");
         }
         for program in [ACCOUNT, "system:serviceaccount:flux-system:kustomize-controller"] {
             let outcome = create(&stage, &scene, line(), &account(program)).await;
@@ -148,7 +148,7 @@ async fn a_known_provisioner_registers_what_it_has_made() {
                     assert!(is_known && warnings > 0, "{shape}: {lease:?}");
                 }
                 Outcome::Denied(_) => assert!(!is_known, "{shape}: {lease:?}"),
-                Outcome::Repaired => panic!("stripped: {shape}: {lease:?}"),
+                Outcome::Mutated => panic!("stripped: {shape}: {lease:?}"),
             }
         }
     }

@@ -53,7 +53,7 @@ const CLASSES: [&str; 2] = ["", "wide"];
 /// A tenant's write that names the volume, and the endpoint that is asked about it.
 fn naming(scene: &Scene, line: &str, by: Persona) -> (Endpoint, Value) {
     let send = Send::Create(line.to_owned().leak());
-    let body = scene.unedited(&send, by, "").body().clone();
+    let body = scene.unmutated(&send, by, "").body().clone();
     let [endpoint] = endpoints(&body)[..] else { panic!("{line}: {:?}", endpoints(&body)) };
     (endpoint, body)
 }
@@ -279,7 +279,7 @@ async fn a_patch_that_is_sent_to_guard_reveals_no_more() {
     for volume in ["pv-none", "pv-have", "pv-size"] {
         let patch = json!({"metadata": {"finalizers": null}, "spec": {"volumeName": volume}});
         let send = Send::Merge { target: "pvc/db/data", patch: patch.to_string().leak() };
-        let body = scene.unedited(&send, Persona::Tenant, "").body().clone();
+        let body = scene.unmutated(&send, Persona::Tenant, "").body().clone();
         assert_eq!(endpoints(&body), [Endpoint::Guard]);
         reported.insert(answer(&stage, Endpoint::Guard, &body, volume).await);
     }

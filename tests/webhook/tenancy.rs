@@ -37,7 +37,7 @@ fn policy(unlisted: Unlisted) -> Policy {
 /// The review of a claim that names the volume.
 fn naming(scene: &Scene, volume: &str) -> Value {
     let line = format!("claim db/data 10Gi RWO class= volume={volume}").leak();
-    scene.unedited(&Send::Create(line), Persona::Tenant, "").body().clone()
+    scene.unmutated(&Send::Create(line), Persona::Tenant, "").body().clone()
 }
 
 /// The answer, without what the tenant wrote into the request.
@@ -123,7 +123,7 @@ async fn an_owner_that_a_tenant_guesses_reveals_nothing() {
     ] {
         let ask = async |name: &str| {
             let send = Send::Create("claim db/data 1Gi RWO class=");
-            let mut body = scene.unedited(&send, Persona::Tenant, "").body().clone();
+            let mut body = scene.unmutated(&send, Persona::Tenant, "").body().clone();
             body["request"]["object"]["metadata"]["ownerReferences"] =
                 json!([{"apiVersion": version, "kind": kind, "name": name, "uid": "guessed"}]);
             let mut answer = stage.validate(Endpoint::Advise, &body).await;
@@ -138,7 +138,7 @@ async fn an_owner_that_a_tenant_guesses_reveals_nothing() {
 /// The reservation of a volume for `db/data`, by whom.
 fn reserving(scene: &Scene, by: Persona) -> Value {
     let patch = r#"{"spec":{"claimRef":{"namespace":"db","name":"data","uid":"{uid:db/data}"}}}"#;
-    scene.unedited(&Send::Merge { target: "pv/pv-a", patch }, by, "").body().clone()
+    scene.unmutated(&Send::Merge { target: "pv/pv-a", patch }, by, "").body().clone()
 }
 
 const MARKED: &str = "namespace db bindery.dev/tenant:blue\n\
@@ -184,7 +184,7 @@ async fn a_label_by_which_an_override_selects_is_denied_and_no_other() {
     for (key, value, reported) in labels {
         let patch = json!({"metadata": {"labels": {key: value}}}).to_string().leak();
         let send = Send::Merge { target: "ns/db", patch };
-        let review = scene.unedited(&send, Persona::NamespaceAdmin, "");
+        let review = scene.unmutated(&send, Persona::NamespaceAdmin, "");
         let answer = stage.validate(Endpoint::Tenancy, review.body()).await;
         let message = answer["status"]["message"].as_str().unwrap_or_default();
         assert_eq!(answer["allowed"], reported.is_empty(), "{key} {value}: {answer}");
@@ -227,7 +227,7 @@ async fn what_cannot_be_read_is_not_admitted() {
     // A mark on what its claim has warns at most, and so does a rule that is to warn.
     let held = Scene::of("namespace db bindery.dev/tenant:blue\npair pv-a db/data 10Gi RWO");
     let patch = r#"{"metadata":{"labels":{"bindery.dev/tenant":"red"}}}"#;
-    let mark = held.unedited(&Send::Merge { target: "pv/pv-a", patch }, Persona::Admin, "");
+    let mark = held.unmutated(&Send::Merge { target: "pv/pv-a", patch }, Persona::Admin, "");
     assert_eq!(stage.validate(Endpoint::Tenancy, mark.body()).await["allowed"], json!(true));
     let modes = [("foreign-namespace-binding".to_owned(), Mode::Warn)].into();
     let verdict = Verdict { rulings: unread(&review), ..Verdict::default() };
@@ -242,7 +242,7 @@ async fn what_cannot_be_read_is_not_admitted() {
 #[test]
 fn only_reservations_of_marked_volumes_are_sent() {
     let sent = |given: &str, send: &Send| {
-        let body = Scene::of(given).unedited(send, Persona::Admin, "").body().clone();
+        let body = Scene::of(given).unmutated(send, Persona::Admin, "").body().clone();
         endpoints(&body).contains(&Endpoint::Tenancy)
     };
     let merge = |patch| Send::Merge { target: "pv/pv-a", patch };

@@ -18,7 +18,7 @@ pub enum Progress {
 /// The verdict of the webhooks that match a review.
 #[derive(Debug, Clone)]
 pub enum ReviewOutcome {
-    /// Let it through; `object` is the edited object of a mutating review, `None` if unchanged.
+    /// Let it through; `object` is the mutated object of a mutating review, `None` if unchanged.
     Allow {
         /// The whole object after the webhook's patch.
         object: Option<Value>,

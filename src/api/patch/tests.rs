@@ -18,7 +18,7 @@ fn set(key: &str) -> FieldMutation {
 }
 
 #[test]
-fn without_edits_there_is_no_patch() {
+fn without_mutations_there_is_no_patch() {
     assert_eq!(Patch::of(&[], "{}", "").unwrap(), None);
 }
 
@@ -124,7 +124,7 @@ fn a_label_is_selected_beside_what_is_selected_already() {
     assert_eq!(object, json!({"spec": {"selector": both}}));
 }
 
-/// Validating passes over it, so that editing must as well.
+/// Validating passes over it, so that mutating must as well.
 #[test]
 fn duplicates_of_unread_fields_are_no_error() {
     let claim = r#"{"spec":{"claimRef":1,"selector":null,"claimRef":[],"x":1,"x":2}}"#;

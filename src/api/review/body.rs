@@ -167,7 +167,7 @@ mod tests {
 
     /// What a mutation restores has to be what was there.
     #[test]
-    fn what_repairs_put_back_stays_whole_and_what_is_cut_shows_it() {
+    fn what_mutations_put_back_stays_whole_and_what_is_cut_shows_it() {
         let long = "x".repeat(200 * 1024);
         let body = serde_json::json!({
             "pv.kubernetes.io/note": long, "other": "y", "list": ["pv.kubernetes.io/a", "short"],

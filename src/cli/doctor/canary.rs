@@ -201,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_was_not_edited_is_reported() {
-        let unedited = CreateResponse { code: 201, object: claim(), warnings: Vec::new() };
-        let found = judged(&Policy::default(), &unedited, &reply(201, ""));
+    fn a_write_that_was_not_mutated_is_reported() {
+        let unmutated = CreateResponse { code: 201, object: claim(), warnings: Vec::new() };
+        let found = judged(&Policy::default(), &unmutated, &reply(201, ""));
         assert_eq!(found[0].outcome, CheckOutcome::Bad, "{}", found[0].text);
         let off =
             Policy { mutations: [(MUTATION.to_owned(), Switch::Off)].into(), ..Policy::default() };
-        let found = judged(&off, &unedited, &reply(201, ""));
+        let found = judged(&off, &unmutated, &reply(201, ""));
         assert_eq!(found[0].outcome, CheckOutcome::Unknown, "{}", found[0].text);
     }
 

@@ -59,8 +59,8 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResul
 /// What the API server does without a configuration of this kind.
 fn without(collection: &str) -> &'static str {
     match collection {
-        "mutatingwebhookconfigurations" => "sends nothing to be mutated, and repairs nothing",
-        _ => "sends nothing to be validated, and denies nothing",
+        "mutatingwebhookconfigurations" => "calls no mutating webhook, so nothing is mutated",
+        _ => "calls no validating webhook, so nothing is denied",
     }
 }
 

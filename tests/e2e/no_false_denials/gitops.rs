@@ -148,7 +148,7 @@ fn replaced(world: &World<'_>) {
         let before = bound(world, name);
         for _ in 0..rounds() {
             let output = run(world, &["replace", "-f", "-"], &manifest.to_string());
-            repaired(world, name, &before, &output);
+            mutated(world, name, &before, &output);
         }
         // The last one to be matched is settled, so that the next claim cannot take another's volume.
         bound(world, name);
@@ -164,8 +164,8 @@ fn taken_out(world: &World<'_>) {
     world.claim(name, &json!({}));
     let before = bound(world, name);
     let output = run(world, apply, &world.volume_of(name, &json!({})).to_string());
-    repaired(world, name, &before, &output);
-    // It owns nothing of claimRef now, so that there is nothing left to repair.
+    mutated(world, name, &before, &output);
+    // It owns nothing of claimRef now, so that there is nothing left to mutate.
     let again = run(world, apply, &world.volume_of(name, &json!({})).to_string());
     assert!(!again.stderr.contains("Warning"), "{}", again.stderr);
     again.expect_ok();
@@ -186,7 +186,7 @@ fn removed_by_three_way(world: &World<'_>) {
 }
 
 /// Fails unless the command succeeded with a warning, and the pair is as it was.
-fn repaired(world: &World<'_>, name: &str, before: &Value, output: &Output) {
+fn mutated(world: &World<'_>, name: &str, before: &Value, output: &Output) {
     assert!(output.stderr.contains("Warning: [restore-binding] "), "{}", output.stderr);
     output.clone().expect_ok();
     wait(WHILE / u32::try_from(rounds()).unwrap());

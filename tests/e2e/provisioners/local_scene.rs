@@ -50,12 +50,12 @@ pub(super) struct Outcome {
 }
 
 /// Plays the scene on a plane that [`Beside::parts`] describes; fails if a write of a controller or of the provisioner was
-/// denied or edited, or a rule found something else than it has to.
+/// denied or mutated, or a rule found something else than it has to.
 pub(super) fn play(beside: Beside, plane: &Plane, act: impl FnOnce(&Scene<'_>)) -> Outcome {
     let (_, policy) = beside.parts();
     let webhook = policy.map(|policy| {
         let webhook = Installed::under(policy, plane, Registered::Everything);
-        // An export that is applied again needs the edit: without it the webhook denies it.
+        // An export that is applied again needs the mutation: without it the webhook denies it.
         with_long_timeout(plane);
         webhook
     });
@@ -103,9 +103,14 @@ impl Scene<'_> {
         self.await_that("both webhooks are asked", || {
             let denied =
                 self.world.post(STORAGE_ADMIN, &dry, &self.world.volume_of("r", &recycled));
-            let edited = self.world.post(STORAGE_ADMIN, &dry, &self.world.volume_of("e", &gone));
-            let is_edited = edited.code == 201 && edited.json["spec"]["claimRef"]["uid"].is_null();
-            if denied.code == 403 && is_edited { Ok(()) } else { Err(format!("{denied} {edited}")) }
+            let mutated = self.world.post(STORAGE_ADMIN, &dry, &self.world.volume_of("e", &gone));
+            let is_mutated =
+                mutated.code == 201 && mutated.json["spec"]["claimRef"]["uid"].is_null();
+            if denied.code == 403 && is_mutated {
+                Ok(())
+            } else {
+                Err(format!("{denied} {mutated}"))
+            }
         });
     }
 

@@ -65,7 +65,7 @@ pub(super) struct Scene<'a> {
 /// What sidecars wrote to volumes and claims.
 pub(super) struct Written(BTreeMap<Sidecar, BTreeSet<String>>);
 
-/// Sets the scene and plays it; fails if a write was denied, or one of a controller or a sidecar was edited. Returns
+/// Sets the scene and plays it; fails if a write was denied, or one of a controller or a sidecar was mutated. Returns
 /// what the sidecars wrote.
 pub(super) fn play(beside: Beside, act: impl FnOnce(&Scene<'_>)) -> Written {
     let (peers, policy) = beside.parts();
@@ -218,13 +218,13 @@ impl Scene<'_> {
     }
 }
 
-/// Fails if a controller or a sidecar was denied a write, or one was edited. What people are denied is the scene's own
+/// Fails if a controller or a sidecar was denied a write, or one was mutated. What people are denied is the scene's own
 /// business.
 pub(super) fn expect_undisturbed(tally: &Tally, beside: Beside) {
     let mut wrong: Vec<String> = tally.denials();
     wrong.retain(|denial| denial.starts_with("system:") && !is_outrun(denial));
-    let edits = tally.mutations().into_iter().filter(|(user, _)| user.starts_with("system:"));
-    wrong.extend(edits.map(|(user, edited)| format!("{user}: edited: {edited:?}")));
+    let mutations = tally.mutations().into_iter().filter(|(user, _)| user.starts_with("system:"));
+    wrong.extend(mutations.map(|(user, mutated)| format!("{user}: mutated: {mutated:?}")));
     assert!(wrong.is_empty(), "beside {beside:?}: {}", wrong.join("\n"));
 }
 

@@ -99,21 +99,21 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
 
-/// Tenants' claims of a class that waits get a note, one each; nothing else is edited.
+/// Tenants' claims of a class that waits get a note, one each; nothing else is mutated.
 fn unexpected_mutations(tally: &Tally) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (user, edited) in tally.mutations() {
-        let is_due = |edit: &&String| {
-            user == TENANT.user && edit.starts_with("create persistentvolumeclaims")
+    for (user, mutated) in tally.mutations() {
+        let is_due = |mutation: &&String| {
+            user == TENANT.user && mutation.starts_with("create persistentvolumeclaims")
         };
         wrong.extend(
-            edited
+            mutated
                 .iter()
-                .filter(|edit| !is_due(edit))
-                .map(|edit| format!("{user}: edited: {edit}")),
+                .filter(|mutation| !is_due(mutation))
+                .map(|mutation| format!("{user}: mutated: {mutation}")),
         );
     }
-    let noted = tally.by(TENANT.user).map_or(0, |writes| writes.edited.len());
+    let noted = tally.by(TENANT.user).map_or(0, |writes| writes.mutated.len());
     if noted != pairs() / ALL.len() {
         wrong.push(format!("{noted} claims were given a note"));
     }

@@ -17,7 +17,7 @@ struct Event {
     code: u64,
     message: String,
     /// The webhooks that changed the object.
-    editors: Vec<String>,
+    mutating_webhooks: Vec<String>,
 }
 
 /// What became of the writes of one user.
@@ -29,8 +29,8 @@ pub(crate) struct Writes {
     pub(crate) outrun: u64,
     /// What was said to those that were denied; they are made again and again.
     denied: BTreeSet<String>,
-    /// Those that an edit changed.
-    pub(crate) edited: Vec<String>,
+    /// Those that a mutating webhook changed.
+    pub(crate) mutated: Vec<String>,
     /// What was stored: verb, resource, subresource and name, a blank after each but the last.
     pub(crate) done: BTreeSet<String>,
 }
@@ -55,7 +55,7 @@ impl Tally {
     }
 
     fn count(&mut self, event: Event) {
-        let Event { user, what, verb, code, message, editors } = event;
+        let Event { user, what, verb, code, message, mutating_webhooks } = event;
         let writes = self.0.entry(user).or_default();
         match code {
             // Of a collection it is unknown how many it were.
@@ -67,8 +67,8 @@ impl Tally {
             404 | 409 => writes.outrun += 1,
             _ => drop(writes.denied.insert(format!("{what}: {code} {message}"))),
         }
-        if !editors.is_empty() {
-            writes.edited.push(format!("{what} by {}", editors.join(", ")));
+        if !mutating_webhooks.is_empty() {
+            writes.mutated.push(format!("{what} by {}", mutating_webhooks.join(", ")));
         }
     }
 
@@ -85,10 +85,10 @@ impl Tally {
         lines.collect()
     }
 
-    /// Users with something edited.
+    /// Users with something mutated.
     pub(crate) fn mutations(&self) -> Vec<(&str, &[String])> {
-        let edited = self.0.iter().filter(|(_, writes)| !writes.edited.is_empty());
-        edited.map(|(user, writes)| (user.as_str(), writes.edited.as_slice())).collect()
+        let mutated = self.0.iter().filter(|(_, writes)| !writes.mutated.is_empty());
+        mutated.map(|(user, writes)| (user.as_str(), writes.mutated.as_slice())).collect()
     }
 }
 
@@ -118,12 +118,12 @@ fn read(event: &Value) -> Event {
         verb: text(&event["verb"]),
         code: event["responseStatus"]["code"].as_u64().unwrap_or_default(),
         message: text(&event["responseStatus"]["message"]),
-        editors: editors(&event["annotations"]),
+        mutating_webhooks: mutating_webhooks(&event["annotations"]),
     }
 }
 
 /// Kubernetes: `mutation.webhook.admission.k8s.io/round_0_index_1`, with the name and whether it mutated.
-fn editors(annotations: &Value) -> Vec<String> {
+fn mutating_webhooks(annotations: &Value) -> Vec<String> {
     let annotations = annotations.as_object().into_iter().flatten();
     let mutations = annotations.filter(|(key, _)| key.starts_with("mutation.webhook.admission."));
     let read =

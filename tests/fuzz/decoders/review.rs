@@ -84,7 +84,7 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
     }));
     let policy = Policy {
         modes: RULES.iter().map(|rule| (rule.id.to_owned(), Mode::Deny)).collect(),
-        mutations: MUTATIONS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect(),
+        mutations: MUTATIONS.iter().map(|mutation| (mutation.id.to_owned(), Switch::On)).collect(),
         parameters: Parameters { unlisted: Unlisted::Deny, ..Parameters::default() },
         ..Policy::default()
     };

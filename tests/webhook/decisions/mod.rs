@@ -1,7 +1,7 @@
-//! Decisions at the edges of rules and repairs that their own examples do not reach: a phase, a mark, a half of a
+//! Decisions at the edges of rules and mutations that their own examples do not reach: a phase, a mark, a half of a
 //! condition. Each row is there because a change of the code in that place was once noticed by no test.
 
-mod repairs;
+mod mutations;
 
 use bindery::rules::{Endpoint, Mode, Persona, Policy, RULES, Send, Trusted, find};
 use serde_json::{Value, json};
@@ -255,7 +255,7 @@ async fn said(policy: Policy, row: &Row) -> Said {
 }
 
 async fn said_by(stage: &Stage, scene: &Scene, (id, given, by, send, _): &Row) -> Said {
-    let review = scene.unedited(send, *by, "");
+    let review = scene.unmutated(send, *by, "");
     let endpoints = endpoints(review.body());
     assert!(!endpoints.is_empty(), "the request reaches no endpoint: {id}: {given} {send:?}");
     let mark = format!("[{id}] ");
@@ -324,7 +324,7 @@ async fn a_tenants_label_is_guarded_through_finalize_and_reported_as_it_is() {
     ] {
         let patch = json!({"metadata": {"labels": {"bindery.dev/tenant": label}}});
         let send = Send::Merge { target: "ns/db", patch: patch.to_string().leak() };
-        let mut body = scene.unedited(&send, Persona::NamespaceAdmin, "").body().clone();
+        let mut body = scene.unmutated(&send, Persona::NamespaceAdmin, "").body().clone();
         for (part, deleted) in [
             ("", Value::Null),
             ("status", Value::Null),

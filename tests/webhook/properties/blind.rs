@@ -1,7 +1,7 @@
 //! A webhook whose watches have not delivered everything yet: every hazard is found by live reads all the same.
 //!
 //! Watches lag behind: a claim is made a moment after its class. What is not seen is not absent, so that
-//! a rule or a repair that needs another object has to ask for it, and may not rest on what others ask.
+//! a rule or a mutation that needs another object has to ask for it, and may not rest on what others ask.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ fn world((example, gap): (&Example, Knowledge), rules: &[&'static Rule], policy:
 async fn is_found(rule: &'static Rule, example: &Example, gap: Knowledge) -> bool {
     let modes = [(rule.id.to_owned(), Mode::Deny)].into();
     let world = world((example, gap), &[rule], Policy { modes, ..Policy::default() });
-    let review = world.scene.unedited(&example.send, example.by, "");
+    let review = world.scene.unmutated(&example.send, example.by, "");
     let mark = format!("[{}] ", rule.reported_id());
     for entry in endpoints(review.body()) {
         let answer = world.validate(entry, review.body()).await;
@@ -63,22 +63,22 @@ fn every_hazard_is_found_by_those_who_have_not_seen_it_yet() {
 }
 
 #[test]
-fn every_repair_is_made_by_those_who_see_nothing_yet() {
-    for repair in MUTATIONS {
+fn every_mutation_is_made_by_those_who_see_nothing_yet() {
+    for mutation in MUTATIONS {
         for (example, gap) in
-            repair.mutated.iter().flat_map(|example| gaps().map(move |gap| (example, gap)))
+            mutation.mutated.iter().flat_map(|example| gaps().map(move |gap| (example, gap)))
         {
-            let mutations = [(repair.id.to_owned(), Switch::On)].into();
+            let mutations = [(mutation.id.to_owned(), Switch::On)].into();
             let answer = block_on(async {
                 let world = world((example, gap), &[], Policy { mutations, ..Policy::default() });
                 let review = world.scene.begin(&example.send, example.by, "").review();
                 world.mutate(review.body()).await
             });
-            let is_logged = answer["auditAnnotations"].get(repair.id).is_some();
+            let is_logged = answer["auditAnnotations"].get(mutation.id).is_some();
             assert!(
                 is_logged && !answer["patch"].is_null(),
                 "{}: {}: {answer}",
-                repair.id,
+                mutation.id,
                 example.title
             );
         }
@@ -88,8 +88,8 @@ fn every_repair_is_made_by_those_who_see_nothing_yet() {
 /// A wrong tenant would be worse than none: the user who reserves gets a warning, and is not held up.
 #[test]
 fn a_volume_stays_unlabelled_where_the_tenant_of_the_namespace_is_unknown() {
-    let repair = mutations::find(TENANT_LABEL).unwrap();
-    for example in repair.mutated {
+    let mutation = mutations::find(TENANT_LABEL).unwrap();
+    for example in mutation.mutated {
         let gap = Knowledge { order: 0, hidden: u8::MAX, is_connected: false };
         let answer = block_on(async {
             let world = world((example, gap), &[], mutations::all_on());
@@ -109,7 +109,7 @@ fn every_allowed_counterpart_passes_on_an_older_view() {
             for gap in gaps() {
                 block_on(async {
                     let world = world((example, gap), RULES, Policy::default());
-                    let review = world.scene.unedited(&example.send, example.by, "");
+                    let review = world.scene.unmutated(&example.send, example.by, "");
                     for entry in endpoints(review.body()) {
                         let answer = world.validate(entry, review.body()).await;
                         assert_eq!(
@@ -132,7 +132,7 @@ fn what_could_not_be_checked_is_reported_once_and_whole() {
             block_on(async {
                 let gap = Knowledge { order: 0, hidden: u8::MAX, is_connected: false };
                 let world = world((example, gap), RULES, Policy::default());
-                let review = world.scene.unedited(&example.send, example.by, "");
+                let review = world.scene.unmutated(&example.send, example.by, "");
                 for entry in endpoints(review.body()) {
                     let answer = world.validate(entry, review.body()).await;
                     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();

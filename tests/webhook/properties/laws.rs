@@ -35,7 +35,7 @@ struct Asked {
 struct Tally {
     asked: Cell<u32>,
     mutated: Cell<u32>,
-    repaired: Cell<u32>,
+    corrected: Cell<u32>,
     about_claims: Cell<u32>,
 }
 
@@ -58,16 +58,16 @@ fn every_answer_keeps_the_laws() {
             let asked = Asked { world, case, review, answers };
             what_a_mutation_has_corrected_is_not_denied(&asked, &tally).await?;
             a_second_mutation_changes_nothing(&asked, &tally).await?;
-            an_edit_leaves_everything_else_alone(&asked)?;
-            edits_are_made_only_where_the_registrations_ask(&asked)?;
+            a_mutation_leaves_everything_else_alone(&asked)?;
+            mutations_are_made_only_where_the_registrations_ask(&asked)?;
             a_dry_run_gets_the_same_answers(&asked).await?;
             an_answer_about_a_claim_names_only_what_the_request_names(&asked, &tally)?;
             a_warning_is_short_and_one_line_and_only_denials_have_a_status(&asked)?;
             no_denial_is_reported_by_two_endpoints(&asked).await
         })
     });
-    let Tally { asked, mutated, repaired, about_claims } = tally;
-    let found = [&asked, &mutated, &repaired, &about_claims].map(Cell::get);
+    let Tally { asked, mutated, corrected, about_claims } = tally;
+    let found = [&asked, &mutated, &corrected, &about_claims].map(Cell::get);
     let wanted = [300, 10, 5, 50];
     assert!(found.iter().zip(wanted).all(|(found, wanted)| *found >= wanted), "{found:?}");
 }
@@ -75,18 +75,18 @@ fn every_answer_keeps_the_laws() {
 async fn what_a_mutation_has_corrected_is_not_denied(asked: &Asked, tally: &Tally) -> Law {
     let Asked { world, review, answers: [_, _, answer], .. } = asked;
     let Some(mutated) = admitted(world, review, answer) else { return Ok(()) };
-    for (repair, rule) in [
+    for (mutation, rule) in [
         ("strip-binder-annotations", "forged-binder-annotations"),
         ("restore-binding", "bound-volume-claim-ref"),
         ("restore-binding", "prebind-incomplete"),
     ] {
-        if !is_mutated_by(answer, repair) {
+        if !is_mutated_by(answer, mutation) {
             continue;
         }
-        count(&tally.repaired);
+        count(&tally.corrected);
         for endpoint in [Endpoint::Guard, Endpoint::Advise] {
             let verdict = world.validate(endpoint, mutated.body()).await;
-            prop_assert!(!is_denied_by(&verdict, rule), "{repair}: {verdict}");
+            prop_assert!(!is_denied_by(&verdict, rule), "{mutation}: {verdict}");
         }
     }
     if is_mutated_by(answer, "restore-binding") {
@@ -111,7 +111,7 @@ async fn a_second_mutation_changes_nothing(asked: &Asked, tally: &Tally) -> Law 
 }
 
 /// Annotations of others survive, finalizers are only added, and no other field is touched.
-fn an_edit_leaves_everything_else_alone(asked: &Asked) -> Law {
+fn a_mutation_leaves_everything_else_alone(asked: &Asked) -> Law {
     let [_, _, answer] = &asked.answers;
     let mut before = asked.review.request()["object"].clone();
     let mut after = before.clone();
@@ -141,7 +141,7 @@ fn an_edit_leaves_everything_else_alone(asked: &Asked) -> Law {
     Ok(())
 }
 
-fn edits_are_made_only_where_the_registrations_ask(asked: &Asked) -> Law {
+fn mutations_are_made_only_where_the_registrations_ask(asked: &Asked) -> Law {
     let [_, _, answer] = &asked.answers;
     let text = asked.review.body().to_string();
     let request = parse_request(text.as_bytes(), &Policy::default()).unwrap();
@@ -370,9 +370,9 @@ fn is_denied_by(answer: &Value, rule: &str) -> bool {
     text.lines().any(|line| line.starts_with(&format!("[{rule}] ")))
 }
 
-fn is_mutated_by(answer: &Value, repair: &str) -> bool {
+fn is_mutated_by(answer: &Value, mutation: &str) -> bool {
     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
-    let prefix = format!("[{repair}] ");
+    let prefix = format!("[{mutation}] ");
     let done = |text: &str| text.starts_with(&prefix) && !text.contains("not applied");
     answer["patch"].is_string() && warnings.iter().any(|text| done(text.as_str().unwrap()))
 }

@@ -49,7 +49,7 @@ fn outdated(example: &Example, shown: Shown, rules: &[&'static Rule], policy: Po
 async fn is_denied(rule: &'static Rule, example: &Example, shown: Shown) -> bool {
     let modes = [(rule.id.to_owned(), Mode::Deny)].into();
     let world = outdated(example, shown, &[rule], Policy { modes, ..Policy::default() });
-    let review = world.scene.unedited(&example.send, example.by, "");
+    let review = world.scene.unmutated(&example.send, example.by, "");
     for entry in endpoints(review.body()) {
         let answer = world.validate(entry, review.body()).await;
         if answer["allowed"] == Value::Bool(false) {
@@ -79,12 +79,12 @@ fn nothing_is_denied_for_what_is_gone_by_now() {
 
 #[test]
 fn nothing_is_mutated_for_what_is_gone_by_now() {
-    for repair in MUTATIONS {
-        for example in repair.mutated {
+    for mutation in MUTATIONS {
+        for example in mutation.mutated {
             let mutations: Vec<bool> = SHOWN
                 .into_iter()
                 .map(|shown| {
-                    let mutations = [(repair.id.to_owned(), Switch::On)].into();
+                    let mutations = [(mutation.id.to_owned(), Switch::On)].into();
                     block_on(async {
                         let policy = Policy { mutations, ..Policy::default() };
                         let world = outdated(example, shown, &[], policy);
@@ -93,7 +93,7 @@ fn nothing_is_mutated_for_what_is_gone_by_now() {
                     })
                 })
                 .collect();
-            assert!(mutations[1] || !mutations[0], "{}: {}", repair.id, example.title);
+            assert!(mutations[1] || !mutations[0], "{}: {}", mutation.id, example.title);
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn page(records: &Records) -> String {
          See here which Kubernetes versions Bindery is tested with, and what differs between them.\n\n{}\n\
          `make versions` runs these end-to-end cases on the API server and the controllers of each release, and fails \
          if one of them fails:\n\n\
-         * every rule and every repair, by every request type that can carry its hazard ([routes.md](routes.md));\n\
+         * every rule and every mutation, by every request type that can carry its hazard ([routes.md](routes.md));\n\
          * every matchCondition, compared with the decision of the code;\n\
          * Kubernetes' own controllers and GitOps tools beside Bindery, and a webhook that is dead or hangs;\n\
          * tenancy, with Kubernetes' own binder;\n\

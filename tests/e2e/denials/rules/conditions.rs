@@ -16,11 +16,11 @@ pub(crate) fn conditions_and_predicates_agree() {
     let mut stage = Stage::on(&plane);
     let recorder = Recorder::on(&plane);
     let of_rules = RULES.iter().flat_map(|rule| rule.denied.iter().chain(rule.allowed));
-    let of_repairs =
-        MUTATIONS.iter().flat_map(|repair| repair.mutated.iter().chain(repair.unchanged));
+    let of_mutations =
+        MUTATIONS.iter().flat_map(|mutation| mutation.mutated.iter().chain(mutation.unchanged));
     let mut compared = 0;
     let mut wrong = Vec::new();
-    for example in of_rules.chain(of_repairs) {
+    for example in of_rules.chain(of_mutations) {
         stage.set(example.given);
         let own = persona(example.by);
         for who in [own, persona(Persona::Driver), BREAK_GLASS] {

@@ -1,4 +1,4 @@
-//! Every rule and every repair against a real API server, by every route that can carry its hazard.
+//! Every rule and every mutation against a real API server, by every route that can carry its hazard.
 //!
 //! The table of rule and route is written into `docs/reference/routes.md`; a cell that is missing there has its
 //! reason instead. Each denied change is also made where Bindery is not installed, and must do the
@@ -6,7 +6,7 @@
 
 mod conditions;
 mod harm;
-mod repairs;
+mod mutations;
 mod replay;
 mod routes;
 mod stage;
@@ -16,7 +16,7 @@ use crate::runner::{Case, case};
 
 use conditions::conditions_and_predicates_agree;
 use harm::every_denied_change_does_harm_elsewhere;
-use repairs::every_repair_repairs;
+use mutations::every_mutation_repairs;
 use replay::check_says_what_the_webhook_does;
 pub(crate) use routes::{natural, shot};
 pub(crate) use stage::{Run, Stage, fire};
@@ -25,7 +25,7 @@ use table::every_rule_denies_every_request_type;
 
 pub(crate) const CASES: &[Case] = &[
     case!(every_rule_denies_every_request_type),
-    case!(every_repair_repairs),
+    case!(every_mutation_repairs),
     case!(check_says_what_the_webhook_does),
     case!(conditions_and_predicates_agree),
 ];

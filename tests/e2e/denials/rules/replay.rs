@@ -80,8 +80,8 @@ fn check(stage: &Stage<'_>, rule: &Rule, example: &Example, live: Live) -> Resul
     let mut arguments = vec!["check".to_owned(), "-o".to_owned(), "json".to_owned()];
     arguments.extend(["--config".to_owned(), file("config.json", &configuration())?]);
     match example.send {
-        // A mutation would repair it first, and `check` knows: the review shows it unrepaired.
-        Send::Create(line) if is_repaired(line) => {
+        // A mutation would correct it first, and `check` knows: the review shows it unmutated.
+        Send::Create(line) if is_corrected(line) => {
             let review = creation_review(stage, line, who);
             arguments.extend(["-f".to_owned(), file("review.json", &review)?]);
         }
@@ -150,8 +150,8 @@ fn findings(arguments: &[String], result: &str, code: i32) -> Result<String, Str
     Ok(lines.join("\n"))
 }
 
-/// Whether a repair takes the hazard out of a new object.
-fn is_repaired(line: &str) -> bool {
+/// Whether a mutation takes the hazard out of a new object.
+fn is_corrected(line: &str) -> bool {
     let is_stale =
         line.starts_with("volume ") && (line.contains("dead=") || line.contains("held="));
     line.contains("annotation=pv.kubernetes.io/bind-completed") || is_stale

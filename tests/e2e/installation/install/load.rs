@@ -118,7 +118,7 @@ impl Shared {
             let failure = match turn % 3 {
                 0 => self.guarded(),
                 1 => self.advised(),
-                _ => self.edited(),
+                _ => self.mutated(),
             };
             let micros = u64::try_from(sent.elapsed().as_micros()).unwrap_or(u64::MAX);
             self.took.lock().expect("no holder panics").push(micros);
@@ -144,21 +144,21 @@ impl Shared {
         self.denied(&reply, "prebind-incomplete")
     }
 
-    fn edited(&self) -> Result<(), String> {
+    fn mutated(&self) -> Result<(), String> {
         let claim = json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
-            "metadata": {"name": "edited", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+            "metadata": {"name": "mutated", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
             "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "",
                      "resources": {"requests": {"storage": "1Gi"}}},
         });
         let path = "/api/v1/namespaces/default/persistentvolumeclaims?dryRun=All";
         let reply = self.plane.try_request(ADMIN, Method::POST, path, Body::json(&claim))?;
         let note = "/metadata/annotations/pv.kubernetes.io~1bind-completed";
-        let is_edited = reply.json.pointer(note).is_none();
-        if reply.code == 201 && (is_edited || self.may_be_gone.load(Ordering::Relaxed)) {
+        let is_mutated = reply.json.pointer(note).is_none();
+        if reply.code == 201 && (is_mutated || self.may_be_gone.load(Ordering::Relaxed)) {
             return Ok(());
         }
-        Err(format!("not edited: {reply}"))
+        Err(format!("not mutated: {reply}"))
     }
 
     fn denied(&self, reply: &Reply, rule: &str) -> Result<(), String> {

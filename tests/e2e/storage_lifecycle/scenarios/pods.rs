@@ -76,7 +76,7 @@ pub(super) fn scheduled(scenarios: &Scenarios<'_>, count: usize) {
     for name in &names {
         let claim = world.get(&world.claim_path(name));
         let note = &claim["metadata"]["annotations"]["bindery.dev/volume-binding-mode"];
-        assert_eq!(note, "WaitForFirstConsumer", "the one edit that is due: {claim}");
+        assert_eq!(note, "WaitForFirstConsumer", "the one mutation that is due: {claim}");
         let path = format!("/api/v1/namespaces/{}/pods/{name}", world.name);
         world.await_that(&path, "on a node", |pod| pod["spec"]["nodeName"].is_string());
         world.delete(TENANT, &path).expect_ok();

@@ -1,4 +1,4 @@
-//! Repairs at their edges, as a table: what one field of the object is afterwards.
+//! Mutations at their edges, as a table: what one field of the object is afterwards.
 
 use bindery::rules::mutations::{MUTATIONS, all_on};
 use bindery::rules::{Persona, Policy, RULES, Send, Trusted};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{NO_UID, RESERVE, claim, volume};
 use crate::stage::{Gate, Scene, Stage, apply};
 
-/// The cluster, who sends what, and a place of the object with its value after the repair.
+/// The cluster, who sends what, and a place of the object with its value after the mutation.
 type Mutated = (&'static str, Persona, Send, &'static str, &'static str);
 
 const NOTES: &str = "/metadata/annotations/";
@@ -135,7 +135,7 @@ async fn mutated(stage: &Stage, scene: &Scene, send: &Send, by: Persona) -> Valu
 }
 
 #[tokio::test]
-async fn each_repair_leaves_what_the_row_has() {
+async fn each_mutation_leaves_what_the_row_has() {
     for row in [STRIPPED, RESTORED, LABELLED].into_iter().flatten() {
         let (given, by, send, place, value) = row;
         let place =
@@ -163,8 +163,8 @@ async fn each_repair_leaves_what_the_row_has() {
 /// Every mutation that the pages show is made by a webhook that has only just been started, too.
 #[tokio::test]
 async fn what_no_watch_has_shown_is_mutated_all_the_same() {
-    for repair in MUTATIONS {
-        for example in repair.mutated.iter().chain(repair.unchanged) {
+    for mutation in MUTATIONS {
+        for example in mutation.mutated.iter().chain(mutation.unchanged) {
             let scene = Scene::of(example.given);
             let seen = Stage::under(all_on(), &scene, RULES).await;
             let expected = mutated(&seen, &scene, &example.send, example.by).await;
@@ -172,7 +172,7 @@ async fn what_no_watch_has_shown_is_mutated_all_the_same() {
                 let gate = Gate::closed(shut);
                 let stage = Stage::starting(gate.client(&scene.server), all_on(), RULES);
                 let object = mutated(&stage, &scene, &example.send, example.by).await;
-                assert_eq!(object, expected, "{}: {}, without {shut}", repair.id, example.title);
+                assert_eq!(object, expected, "{}: {}, without {shut}", mutation.id, example.title);
             }
         }
     }

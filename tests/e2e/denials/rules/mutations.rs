@@ -1,5 +1,5 @@
-//! Repairs on a real API server: the object is stored as repaired, the asker is warned, and what is
-//! not to be repaired is left alone.
+//! Mutations on a real API server: the object is stored as mutated, the asker is warned, and what is
+//! not to be mutated is left alone.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use crate::installed::{Installed, Registered};
 use crate::plane::persona::TENANT;
 use crate::plane::{Peers, Plane};
 
-pub(crate) fn every_repair_repairs() {
+pub(crate) fn every_mutation_repairs() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let mut stage = Stage::on(&plane);
     let _installed = Installed::under(all_on(), &plane, Registered::Everything);
     await_registration(&mut stage);
     let mut wrong = Vec::new();
-    for repair in MUTATIONS {
-        let is_reported = repair.warning == WarningMode::Warned;
-        let mutated = repair.mutated.iter().map(|example| (example, is_reported));
-        let left = repair.unchanged.iter().map(|example| (example, false));
+    for mutation in MUTATIONS {
+        let is_reported = mutation.warning == WarningMode::Warned;
+        let mutated = mutation.mutated.iter().map(|example| (example, is_reported));
+        let left = mutation.unchanged.iter().map(|example| (example, false));
         for (example, is_warned) in mutated.chain(left) {
             for route in routes(example) {
-                if let Err(why) = check(&mut stage, repair.id, (example, route), is_warned) {
+                if let Err(why) = check(&mut stage, mutation.id, (example, route), is_warned) {
                     wrong.push(format!(
                         "{}: {} by {}: {why}",
-                        repair.id,
+                        mutation.id,
                         example.title,
                         route.title()
                     ));
@@ -39,7 +39,7 @@ pub(crate) fn every_repair_repairs() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A change is repaired by whichever route it comes.
+/// A change is mutated whatever its request type.
 fn routes(example: &Example) -> Vec<Route> {
     if natural(example.send) == Route::MergePatch {
         return vec![Route::MergePatch, Route::Put, Route::PutUnversioned, Route::JsonPatch];

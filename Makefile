@@ -56,8 +56,8 @@ chart: kube
 e2e: kube
 	$(CARGO_TEST) --test e2e -- --strict $(CASES)
 
-# The histories of made-up clusters beside Kubernetes' own binder, random changes that check predicts, lives of
-# storage beside the real controllers, what takes minutes on a real server, and every rule by every requester, with the
+# The histories of made-up clusters beside Kubernetes' own binder, random changes that check predicts, scenarios
+# of storage beside the real controllers, what takes minutes on a real server, and every rule by every requester, with the
 # harm that its hazards do where Bindery is not installed: at their full count.
 histories: kube
 	$(CARGO_TEST) --test e2e -- --strict --full differential:: failures:: check:: storage_lifecycle:: no_false_denials:: denials::rules::
@@ -129,12 +129,12 @@ image: dist
 soak: export PROPTEST_CASES := 10000
 # Some properties throw away what they cannot use; proptest gives up after 1024 of them.
 soak: export PROPTEST_MAX_GLOBAL_REJECTS := 100000
-# 20,000 lives take most of an hour in code that is not optimised, and building it so is paid once. Debug
+# 20,000 scenarios take most of an hour in code that is not optimised, and building it so is paid once. Debug
 # assertions and overflow checks stay on.
 soak: export CARGO_PROFILE_DEV_OPT_LEVEL := 1
 # Hostile inputs of each decoder.
 soak: export FUZZ_EXECUTIONS := 10000000
-# Lives of the simulated cluster.
+# Scenarios of the simulated cluster, one for each seed.
 soak: export SIMULATION_SEEDS := 20000
 # Every cell of the crash matrix rather than a sample, and pairs of faults.
 soak: export CRASH_EVERY := 1

@@ -19,7 +19,7 @@ tree=$work/tree
 log=$work/log
 # Of its own, as a mutant's binary must not be taken for ours; kept, as most of it is other people's code.
 export CARGO_TARGET_DIR=$work/build
-# Optimised, a mutant takes half a minute longer to build, and its lives a minute less.
+# Optimised, a mutant takes half a minute longer to build, and its scenarios a minute less.
 export CARGO_PROFILE_DEV_OPT_LEVEL=${CARGO_PROFILE_DEV_OPT_LEVEL:-1}
 
 fail() {

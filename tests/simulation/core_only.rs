@@ -20,7 +20,7 @@ use crate::users::unreadable::unreadable_names;
 
 const US: &str = "binder";
 
-/// Lives of a cluster.
+/// Scenarios, each of one cluster.
 const SEEDS: u64 = 10;
 
 /// Things that people do in each.
@@ -34,11 +34,11 @@ fn nothing_breaks_and_every_pause_brings_rest() {
     let mut authors: BTreeMap<String, usize> = BTreeMap::new();
     let mut bound = 0;
     for seed in 0..SEEDS {
-        let life = live(seed);
-        bound += life.bound;
-        let reported: Vec<String> = life.breaches.iter().map(ToString::to_string).collect();
+        let run_of_seed = run_seed(seed);
+        bound += run_of_seed.bound;
+        let reported: Vec<String> = run_of_seed.breaches.iter().map(ToString::to_string).collect();
         assert!(reported.is_empty(), "seed {seed}:\n{}", reported.join("\n"));
-        for author in life.authors {
+        for author in run_of_seed.authors {
             *authors.entry(author).or_default() += 1;
         }
     }
@@ -50,14 +50,14 @@ fn nothing_breaks_and_every_pause_brings_rest() {
     assert!(bound > 40, "only {bound} claims were ever bound");
 }
 
-struct Life {
+struct CoreRun {
     breaches: Vec<Breach>,
     authors: BTreeSet<String>,
     /// How often a claim became Bound.
     bound: usize,
 }
 
-fn live(seed: u64) -> Life {
+fn run_seed(seed: u64) -> CoreRun {
     let mut now = "2026-11-21T05:00:00Z".parse().expect("a time");
     let mut cluster = ClusterState::new(seed, now);
     cluster.keep_history();
@@ -86,7 +86,7 @@ fn live(seed: u64) -> Life {
     let claims =
         cluster.history().iter().filter(|write| write.resource == "persistentvolumeclaims");
     let bound = claims.filter(|write| is_bound(&write.after) && !is_bound(&write.before)).count();
-    Life { breaches, authors, bound }
+    CoreRun { breaches, authors, bound }
 }
 
 /// Sends the core's writes until it has none; too many show as restlessness and as a hot loop.

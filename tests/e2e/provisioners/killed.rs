@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::lives::{
+use super::scenarios::{
     ask, ask_for_speed, await_attached, await_nodes, await_size, await_speed, await_taken, end_pod,
     prepare, snapshot_path, take,
 };
@@ -22,9 +22,9 @@ pub(super) fn a_sidecar_that_is_killed_leaves_no_disk_and_loses_none() {
         play(beside, |scene| {
             prepare(scene);
             for number in 0..count() {
-                // Its own sidecar is killed in the first life, the driver in the second.
-                live(scene, &format!("s{number}"), |sidecar| sidecar);
-                live(scene, &format!("d{number}"), |_| Driver);
+                // Its own sidecar is killed in the first scenario, the driver in the second.
+                lifecycle(scene, &format!("s{number}"), |sidecar| sidecar);
+                lifecycle(scene, &format!("d{number}"), |_| Driver);
             }
             scene.until_left(&[], &[]);
         });
@@ -50,7 +50,7 @@ fn interrupted<T>(
 }
 
 /// Every call that there is, from the first to the last of a disk and its snapshot.
-fn live(scene: &Scene<'_>, claim: &str, killed: impl Fn(Sidecar) -> Sidecar) {
+fn lifecycle(scene: &Scene<'_>, claim: &str, killed: impl Fn(Sidecar) -> Sidecar) {
     let disk = interrupted(
         scene,
         killed(Provisioner),

@@ -25,10 +25,10 @@ mod conformance;
 mod interrupted;
 mod killed;
 mod labelled;
-mod lives;
 mod local_path;
 mod local_scene;
 mod provisioned;
+mod scenarios;
 mod scene;
 
 use crate::runner::{Case, case};
@@ -38,9 +38,9 @@ use conformance::the_driver_keeps_to_csi;
 use interrupted::a_claim_that_goes_while_it_is_provisioned_leaves_no_disk;
 use killed::a_sidecar_that_is_killed_leaves_no_disk_and_loses_none;
 use labelled::a_retained_volume_goes_to_no_other_tenant;
-use lives::disks_live_as_without_bindery;
 use local_path::folders_of_nodes_come_and_go_as_without_bindery;
 use provisioned::what_is_provisioned_is_bound_and_goes_as_without_bindery;
+use scenarios::disks_live_as_without_bindery;
 
 pub(crate) const CASES: &[Case] = &[
     case!(the_driver_keeps_to_csi),

@@ -53,7 +53,7 @@ fn the_real_controllers_live_undisturbed() {
     let recorder = Recorder::on(&plane);
     let started = Instant::now();
     let reported = Scenarios::on(&plane);
-    let failures = live(&reported);
+    let failures = run_all(&reported);
     // An event is written when its request is over, which may be after the reply.
     wait(Duration::from_millis(500));
     let log = plane.audit_log();
@@ -81,7 +81,7 @@ fn the_real_controllers_live_undisturbed() {
 }
 
 /// Runs all scenarios at once, and returns how those failed that did: mostly as a writer was denied.
-fn live(reported: &Scenarios<'_>) -> Vec<String> {
+fn run_all(reported: &Scenarios<'_>) -> Vec<String> {
     let count = pairs() / ALL.len();
     thread::scope(|scope| {
         let report = |(name, scenario): &'static (&str, scenarios::Scenario)| {

@@ -19,7 +19,7 @@ use bindery_sim::Accepted;
 use serde_json::Value;
 
 use crate::runs::{count, each, number};
-use play::{SeedRun, live};
+use play::{SeedRun, run_seed};
 use tally::Tally;
 pub(crate) use tally::kind;
 
@@ -35,7 +35,7 @@ const SHOWN: usize = 60;
 #[test]
 fn seeds_without_a_breach_and_everything_occurs() {
     if let Some(seed) = number("SEED") {
-        let run_of_seed = live(seed);
+        let run_of_seed = run_seed(seed);
         eprintln!("{}", scenario(&run_of_seed.history, usize::MAX));
         assert!(run_of_seed.breaches.is_empty(), "{}", failure(seed, &run_of_seed));
         return;
@@ -64,13 +64,13 @@ fn seeds_without_a_breach_and_everything_occurs() {
 #[test]
 fn a_seed_repeats() {
     for seed in 0..3 {
-        let (one, other) = (live(seed), live(seed));
+        let (one, other) = (run_seed(seed), run_seed(seed));
         let breach = crate::invariants::ending::repeats(&one.history, &other.history);
         assert!(breach.is_none(), "seed {seed}: {}", breach.expect("one"));
     }
 }
 
-/// What all lives together came to.
+/// What all scenarios together came to.
 #[derive(Default)]
 struct Run {
     failed: usize,
@@ -87,12 +87,12 @@ struct Run {
 /// Failures that are shown in full.
 const FAILURES_SHOWN: usize = 3;
 
-/// Lives each seed once.
+/// Runs the scenario of each seed once.
 fn run(seeds: u64) -> Run {
     let whole = Mutex::new(Run::default());
     each(usize::try_from(seeds).expect("a number of seeds"), |seed| {
         let seed = u64::try_from(seed).expect("a seed");
-        let run_of_seed = live(seed);
+        let run_of_seed = run_seed(seed);
         let mut whole = whole.lock().expect("whole");
         whole.tally.add(&run_of_seed.tally);
         whole.seconds += run_of_seed.lasted.as_secs();
@@ -115,7 +115,7 @@ fn run(seeds: u64) -> Run {
     whole.into_inner().expect("whole")
 }
 
-/// The breaches, the last writes, and the command that lives the seed again.
+/// The breaches, the last writes, and the command that runs the seed again.
 fn failure(seed: u64, run_of_seed: &SeedRun) -> String {
     let breaches = run_of_seed.breaches.join("\n  ");
     let scenario = scenario(&run_of_seed.history, SHOWN);

@@ -35,7 +35,7 @@ pub(crate) struct SeedRun {
     pub(crate) lasted: Duration,
 }
 
-/// How often people do something in each life.
+/// How often people do something in each scenario.
 const ACTIONS: u64 = 36;
 
 /// How long a request without an answer hangs: longer than any deadline of the controller's (5 s), so
@@ -68,7 +68,7 @@ const HASTY: Timing = Timing {
     period: Duration::from_secs(1),
 };
 
-/// Processes in one life at most: users are known to the monitor beforehand.
+/// Processes in one scenario at most: users are known to the monitor beforehand.
 const PROCESSES_MAX: usize = 40;
 
 /// How long nothing must be written before the end is looked at; longer than a request takes.
@@ -78,14 +78,14 @@ const CALM: Duration = Duration::from_secs(3);
 /// claim's event, which the binder repeats, does not count.
 const END_MAX: Duration = Duration::from_secs(200);
 
-/// How long a life may take on the clock of the machine: a hundred times what it does take.
-const LIFE_MAX: Duration = Duration::from_mins(2);
+/// How long a scenario may take on the clock of the machine: a hundred times what it does take.
+const SCENARIO_MAX: Duration = Duration::from_mins(2);
 
-/// Lives one seed on a clock of its own. One that never ends ends the tests.
-pub(crate) fn live(seed: u64) -> SeedRun {
+/// Runs the scenario of one seed on a clock of its own. One that never ends ends the tests.
+pub(crate) fn run_seed(seed: u64) -> SeedRun {
     let (_alive, watched) = mpsc::channel::<()>();
     spawn(move || {
-        if watched.recv_timeout(LIFE_MAX) == Err(RecvTimeoutError::Timeout) {
+        if watched.recv_timeout(SCENARIO_MAX) == Err(RecvTimeoutError::Timeout) {
             end_all(seed);
         }
     });
@@ -109,7 +109,7 @@ fn end_all(seed: u64) {
     exit(101);
 }
 
-/// What is known of a life.
+/// What is known of a scenario.
 struct Known {
     record: Record,
     tally: Tally,

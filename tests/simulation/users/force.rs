@@ -1,4 +1,4 @@
-//! What people do with their hands when a node or an object is gone: rare in a life, and what most binders
+//! What people do with their hands when a node or an object is gone: rare in a scenario, and what most binders
 //! have lost data by.
 
 use std::sync::Arc;

@@ -16,7 +16,7 @@ fn cluster() -> ClusterState {
 }
 
 /// A cluster after so many actions, and what was done.
-fn lived(seed: u64, actions: usize) -> (ClusterState, BTreeSet<Action>) {
+fn cluster_after(seed: u64, actions: usize) -> (ClusterState, BTreeSet<Action>) {
     let (mut cluster, mut users, mut done) = (cluster(), Users::new(seed), BTreeSet::new());
     for _ in 0..actions {
         done.insert(users.act(&mut cluster));
@@ -28,7 +28,7 @@ fn lived(seed: u64, actions: usize) -> (ClusterState, BTreeSet<Action>) {
 #[test]
 fn a_seed_repeats_and_another_differs() {
     let line = |seed| {
-        let (cluster, _) = lived(seed, 60);
+        let (cluster, _) = cluster_after(seed, 60);
         cluster.objects().iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(line(1), line(1));
@@ -37,7 +37,7 @@ fn a_seed_repeats_and_another_differs() {
 
 #[test]
 fn every_action_occurs() {
-    let (_, done) = lived(3, 300);
+    let (_, done) = cluster_after(3, 300);
     assert_eq!(done.len(), 17, "{done:?}");
 }
 

@@ -9,7 +9,7 @@ use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, claim_path, volume_path};
 
-/// Each server lives through it by itself; both end alike.
+/// Each server goes through it by itself; both end alike.
 pub(super) fn an_exported_volume_goes_to_no_other_claim() {
     let ends = [Binder::Ours, Binder::InTree].map(|binder| {
         let stage = Stage::new(binder);

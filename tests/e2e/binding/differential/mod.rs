@@ -1,7 +1,7 @@
 //! Our controller and Kubernetes' own binder, each on a server of its own, live through the same
 //! histories; after every step both servers stand alike, or differ in a way that is documented.
 //!
-//! `--seeds=17..18` plays the story of seed 17 alone. Not here: what a plan foresees (`planned`).
+//! `--seeds=17..18` plays the scenario of seed 17 alone. Not here: what a plan foresees (`planned`).
 
 mod at_once;
 mod documented;
@@ -48,7 +48,7 @@ const QUIET: Duration = Duration::from_millis(1200);
 /// How long two servers that differ may take to agree, should the machine be busy.
 const LATE: Duration = Duration::from_secs(8);
 
-/// Stories under way at once. Each waits for most of its time.
+/// Scenarios under way at once. Each waits for most of its time.
 const LANES: usize = 24;
 
 /// The seeds to play: those that are asked for, else so many, or `full` of them.
@@ -61,7 +61,7 @@ fn seeds(count: u64, full: u64) -> Range<u64> {
 struct Servers {
     ours: Stage,
     theirs: Stage,
-    /// Held while a story is played whose objects others of its kind could take.
+    /// Held while a scenario is played whose objects others of its kind could take.
     alone: Mutex<()>,
 }
 
@@ -95,7 +95,7 @@ fn histories_end_as_with_kubernetes() {
     }
 }
 
-/// Plays a story on both servers, until it ends or they differ as documented. The error says how they
+/// Plays a scenario on both servers, until it ends or they differ as documented. The error says how they
 /// differ otherwise.
 fn play(servers: &Servers, scenario: &Scenario, tally: &mut Tally) -> Result<(), String> {
     let _turn = scenario.is_alone.then(|| servers.alone.lock().unwrap());

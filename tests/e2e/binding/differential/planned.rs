@@ -69,7 +69,7 @@ pub(super) fn what_a_plan_says_the_controller_does() {
     println!("{} clusters ended as planned: {fates:?}", seeds.len());
 }
 
-/// Stores the objects of a story, in whatever state.
+/// Stores the objects of a scenario, in whatever state.
 fn store(stage: &Stage, scenario: &Scenario) {
     stage.prepare(scenario);
     let created = scenario.volumes.iter().cloned().map(Step::Create);

@@ -1,8 +1,8 @@
 //! A history of a small cluster, made up from a seed: classes, volumes that are there first, then steps
 //! that users and administrators take one at a time.
 //!
-//! Stories do not see each other on a shared server: their classes are their own, and what has no class
-//! has an attributes class of the story's own, which both binders compare before anything else. A story
+//! Scenarios do not see each other on a shared server: their classes are their own, and what has no class
+//! has an attributes class of the scenario's own, which both binders compare before anything else. A scenario
 //! without either is played alone. Not here: how a step is carried out (`step`).
 
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ pub(super) struct Scenario {
     pub(super) steps: Vec<Step>,
 }
 
-/// One story in so many has objects without class and attributes class, and perhaps a default class.
+/// One scenario in so many has objects without class and attributes class, and perhaps a default class.
 const ALONE_EACH: u64 = 8;
 
 /// Spellings of the same sizes: each row is one size.
@@ -51,7 +51,7 @@ const MODES: &[&[&str]] = &[
     &["ReadWriteOncePod"],
 ];
 
-/// The story of a seed.
+/// The scenario of a seed.
 pub(super) fn scenario(seed: u64) -> Scenario {
     let mut author = Author::new(seed);
     let classes = author.kinds.iter().filter_map(|kind| author.class(*kind)).collect();
@@ -70,7 +70,7 @@ pub(super) fn scenario(seed: u64) -> Scenario {
 /// What is known of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// No class; in a story that is not alone, an attributes class of its own instead.
+    /// No class; in a scenario that is not alone, an attributes class of its own instead.
     None,
     /// A name for which there is no object.
     Bare,
@@ -80,7 +80,7 @@ enum Kind {
     ExternalDelayed,
     Migrated,
     Unknown,
-    /// The default of a story that is alone.
+    /// The default of a scenario that is alone.
     Default,
 }
 
@@ -189,7 +189,7 @@ impl Author {
         Key { kind, size, modes, is_block, is_gold: below(8) == 0 }
     }
 
-    /// The attributes class: a story's own where there is no class to keep it apart.
+    /// The attributes class: a scenario's own where there is no class to keep it apart.
     fn attributes_class(&self, key: &Key) -> Value {
         match (key.kind == Kind::None && !self.is_alone, key.is_gold) {
             (true, true) => json!(format!("{}-own-gold", self.tag)),
@@ -229,7 +229,7 @@ impl Author {
         let policy = *self.chance.pick(&["Retain", "Retain", "Delete"]).unwrap();
         let mut object = json!({
             "apiVersion": "v1", "kind": "PersistentVolume",
-            "metadata": {"name": name, "labels": {"story": self.tag, "tier": tier}},
+            "metadata": {"name": name, "labels": {"scenario": self.tag, "tier": tier}},
             "spec": {
                 "capacity": {"storage": capacity}, "accessModes": MODES[key.modes],
                 "volumeMode": if key.is_block { "Block" } else { "Filesystem" },

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::step::Act;
 
-/// Everything of one story on one server, by name.
+/// Everything of one scenario on one server, by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scene {
     pub(super) tag: String,

@@ -1,4 +1,4 @@
-//! A server on which stories are played, with one binder, and when something last changed in a story.
+//! A server on which scenarios are played, with one binder, and when something last changed in a scenario.
 //!
 //! Not here: what happens (`step`), and what is compared (`scene`).
 
@@ -41,7 +41,7 @@ pub(super) enum Binder {
 pub(super) struct Stage {
     plane: Plane,
     changes: Arc<Changes>,
-    /// Every volume of a story as it was seen last, by the story's tag and its own name.
+    /// Every volume of a scenario as it was seen last, by the scenario's tag and its own name.
     met: Mutex<BTreeMap<String, BTreeMap<String, Value>>>,
     _controller: Option<Controller>,
     _runtime: Runtime,
@@ -70,7 +70,7 @@ impl Stage {
         &self.plane
     }
 
-    /// Makes the namespace and the classes of a story.
+    /// Makes the namespace and the classes of a scenario.
     pub(super) fn prepare(&self, scenario: &Scenario) {
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": scenario.tag}});
@@ -111,14 +111,15 @@ impl Stage {
         Ok(())
     }
 
-    /// Since when nothing changed in a story.
+    /// Since when nothing changed in a scenario.
     pub(super) fn quiet_since(&self, tag: &str) -> Instant {
         self.changes.last(tag)
     }
 
-    /// Everything of a story, read now.
+    /// Everything of a scenario, read now.
     pub(super) fn scene(&self, scenario: &Scenario) -> Scene {
-        let selector = format!("/api/v1/persistentvolumes?labelSelector=story%3D{}", scenario.tag);
+        let selector =
+            format!("/api/v1/persistentvolumes?labelSelector=scenario%3D{}", scenario.tag);
         let claims = format!("/api/v1/namespaces/{}/persistentvolumeclaims", scenario.tag);
         let class = |class: &Value| format!("{CLASSES}/{}", name_of(class));
         let classes = scenario.classes.iter().map(|made| self.plane.get(ADMIN, &class(made)).json);
@@ -133,7 +134,7 @@ impl Stage {
         }
     }
 
-    /// Remembers these volumes of a story; the others of which it knows are gone.
+    /// Remembers these volumes of a scenario; the others of which it knows are gone.
     fn gone(&self, tag: &str, volumes: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
         let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
         let met = met.entry(tag.to_owned()).or_default();
@@ -146,7 +147,7 @@ impl Stage {
     pub(super) fn clear(&self, scenario: &Scenario) {
         let volumes = volume_path("");
         let selector =
-            format!("{}?labelSelector=story%3D{}", volumes.trim_end_matches('/'), scenario.tag);
+            format!("{}?labelSelector=scenario%3D{}", volumes.trim_end_matches('/'), scenario.tag);
         let claims = format!("/api/v1/namespaces/{}/persistentvolumeclaims", scenario.tag);
         let now = || Body::json(&json!({"gracePeriodSeconds": 0}));
         for class in &scenario.classes {
@@ -154,7 +155,7 @@ impl Stage {
             self.plane.request(ADMIN, Method::DELETE, &path, now());
         }
         let bare = json!({"metadata": {"finalizers": null}});
-        eventually("the story's objects go", PATIENCE, || {
+        eventually("the scenario's objects go", PATIENCE, || {
             let mut left = 0;
             for (collection, prefix) in
                 [(&claims, format!("{claims}/")), (&selector, volumes.clone())]
@@ -194,7 +195,7 @@ impl Stage {
     }
 }
 
-/// Waits until nothing has changed in a story for a while.
+/// Waits until nothing has changed in a scenario for a while.
 pub(super) fn await_quiet(stages: &[&Stage], tag: &str, quiet: Duration) {
     loop {
         let last = stages.iter().map(|stage| stage.quiet_since(tag)).max();
@@ -206,7 +207,7 @@ pub(super) fn await_quiet(stages: &[&Stage], tag: &str, quiet: Duration) {
     }
 }
 
-/// When something last changed, by story.
+/// When something last changed, by scenario.
 #[derive(Default)]
 struct Changes(Mutex<BTreeMap<String, Instant>>);
 

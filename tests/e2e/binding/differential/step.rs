@@ -1,7 +1,7 @@
 //! One thing that a user or an administrator does, as the requests that it takes on one server: which
 //! volume a claim has may differ between servers, where volumes equal each other.
 //!
-//! Not here: which steps a story has (`scenario`), and what they lead to (`scene`).
+//! Not here: which steps a scenario has (`scenario`), and what they lead to (`scene`).
 
 use serde_json::{Value, json};
 
@@ -158,7 +158,7 @@ fn returned(scene: &Scene, claim: &Value, is_unfit: bool) -> Vec<Act> {
     let modes = if is_unfit { json!(["ReadOnlyMany"]) } else { spec["accessModes"].clone() };
     vec![Act::Create(json!({
         "apiVersion": "v1", "kind": "PersistentVolume",
-        "metadata": {"name": name, "labels": {"story": scene.tag}},
+        "metadata": {"name": name, "labels": {"scenario": scene.tag}},
         "spec": {
             "capacity": {"storage": "7Gi"}, "accessModes": modes,
             "volumeMode": spec["volumeMode"], "storageClassName": spec["storageClassName"],
@@ -181,7 +181,7 @@ fn provisioned(scene: &Scene, claim: &Value) -> Vec<Act> {
         "apiVersion": "v1", "kind": "PersistentVolume",
         "metadata": {
             "name": format!("{}-for-{name}-{}", scene.tag, scene.volumes.len()),
-            "labels": {"story": scene.tag},
+            "labels": {"scenario": scene.tag},
             "annotations": {"pv.kubernetes.io/provisioned-by": "absent.example/disk"},
         },
         "spec": {

@@ -1,4 +1,4 @@
-//! What the stories were about, so that they are known to be about something.
+//! What the scenarios were about, so that they are known to be about something.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use bindery::binding::Mismatch;
 use super::documented::{self, Documented};
 use super::scene::Scene;
 
-/// Counts over stories.
+/// Counts over scenarios.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     scenarios: usize,
@@ -38,7 +38,7 @@ const MISMATCHES: [&str; 12] = [
 ];
 
 impl Tally {
-    /// Counts a story that was played.
+    /// Counts a scenario that was played.
     pub(super) fn scenario(&mut self) {
         self.scenarios += 1;
     }
@@ -77,7 +77,7 @@ impl Tally {
         }
     }
 
-    /// Counts what a story ends with.
+    /// Counts what a scenario ends with.
     pub(super) fn end(&mut self, scene: &Scene) {
         let waits = scene.claims.values().any(|claim| claim["status"]["phase"] == "Pending");
         self.leaving_a_wait |= usize::from(waits);

@@ -2,7 +2,7 @@
 //!
 //! Not here: which rights the chart grants for which values (`tests/chart`).
 
-mod life;
+mod scenario;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use self::life::{in_a_new_namespace, live, prebind};
+use self::scenario::{in_a_new_namespace, prebind, run_scenario};
 use super::site::{CHART, NAME, Site};
 use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
@@ -52,7 +52,7 @@ fn each_right_is_used_and_no_other_is_had() {
         "controller.recycler.podTemplate.spec.volumes[0].name=data",
     ]);
     expect_no_other(&site, "full");
-    live(&site);
+    run_scenario(&site);
     expect_used(&site, "full");
     let mode = |mode: &str| {
         let set = format!("controller.mode={mode}");

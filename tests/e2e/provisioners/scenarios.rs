@@ -34,7 +34,7 @@ fn all(scene: &Scene<'_>) {
         for hand in 0..HANDS {
             scope.spawn(move || {
                 for number in (hand..count()).step_by(HANDS) {
-                    live(scene, &format!("d{number}"), number);
+                    lifecycle(scene, &format!("d{number}"), number);
                 }
             });
         }
@@ -73,7 +73,7 @@ pub(super) fn prepare(scene: &Scene<'_>) {
 }
 
 /// The whole of it; the order in which disk, copies and snapshot go differs by number.
-fn live(scene: &Scene<'_>, claim: &str, number: usize) {
+fn lifecycle(scene: &Scene<'_>, claim: &str, number: usize) {
     scene.world.claim(claim, &json!({}));
     let volume = scene.bound(claim);
     attach(scene, claim, &volume);

@@ -1,4 +1,4 @@
-//! A short life of a cluster in which everything that an installation may do is needed once.
+//! A short scenario in which everything that an installation may do is needed once.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const WAITING: &str = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetada
 
 /// What happens in a cluster: pairs are bound, released and recycled, hazards are denied, certificates
 /// renewed.
-pub(super) fn live(site: &Site) {
+pub(super) fn run_scenario(site: &Site) {
     let apply = |text: &str| site.plane.kubectl(ADMIN, &["apply", "-f", "-"], text);
     let recycle = ", persistentVolumeReclaimPolicy: Recycle";
     apply(&[volume("one", recycle), claim("one", "")].concat()).expect_ok();
@@ -29,14 +29,14 @@ pub(super) fn live(site: &Site) {
     // Of another class, a claim that is not there, a class and a node that are not there.
     apply(
         &claim("two", ", volumeName: one")
-            .replace("storageClassName: life", "storageClassName: other"),
+            .replace("storageClassName: scenario", "storageClassName: other"),
     );
     apply(&volume(
         "two",
         ", claimRef: {namespace: default, name: absent, uid: 00000000-0000-0000-0000-000000000000}",
     ));
     provision_unclaimed(site.plane);
-    apply(&claim("three", "").replace("storageClassName: life", "storageClassName: unknown"));
+    apply(&claim("three", "").replace("storageClassName: scenario", "storageClassName: unknown"));
     let affinity = ", nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, \
         operator: In, values: [nowhere]}]}]}}";
     apply(&volume("three", affinity));
@@ -121,7 +121,7 @@ pub(super) fn prebind(site: &Site) {
 fn volume(name: &str, more: &str) -> String {
     format!(
         "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {{name: {name}}}\nspec: {{accessModes: \
-         [ReadWriteOnce], capacity: {{storage: 1Gi}}, storageClassName: life, nfs: {{server: 192.0.2.1, path: \
+         [ReadWriteOnce], capacity: {{storage: 1Gi}}, storageClassName: scenario, nfs: {{server: 192.0.2.1, path: \
          /{name}}}{more}}}\n"
     )
 }
@@ -129,13 +129,13 @@ fn volume(name: &str, more: &str) -> String {
 fn claim(name: &str, more: &str) -> String {
     format!(
         "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: {name}, namespace: default}}\nspec: \
-         {{accessModes: [ReadWriteOnce], storageClassName: life, resources: {{requests: {{storage: 1Gi}}}}{more}}}\n"
+         {{accessModes: [ReadWriteOnce], storageClassName: scenario, resources: {{requests: {{storage: 1Gi}}}}{more}}}\n"
     )
 }
 
 /// The same object in the class whose claims wait.
 fn waiting(text: &str) -> String {
-    text.replace("storageClassName: life", "storageClassName: waiting")
+    text.replace("storageClassName: scenario", "storageClassName: waiting")
 }
 
 /// A pod on the node that uses a claim.

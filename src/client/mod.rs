@@ -3,7 +3,7 @@
 //! No decision is taken here. What is read goes into the pure core; what the core wants to know is
 //! fetched and handed back.
 
-pub mod announce;
+pub mod events;
 pub mod backoff;
 pub mod connect;
 mod kubeconfig;

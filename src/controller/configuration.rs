@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::sync::watch;
 
 use crate::binding::EventType;
-use crate::client::announce::{Message, Regarding, announce};
+use crate::client::events::{EventMessage, Regarding, store_event};
 use crate::client::lease::LeadershipDeadline;
 use crate::config::Configuration;
 use crate::file_watch::configuration::{ConfigurationSource, FileError, LiveConfiguration};
@@ -53,15 +53,15 @@ pub(super) async fn record(
             continue;
         }
         let text = text(&loaded);
-        let (severity, reason) = match loaded {
+        let (event_type, reason) = match loaded {
             Ok(()) => (EventType::Normal, "ConfigurationLoaded"),
             Err(_) => (EventType::Warning, "ConfigurationUnusable"),
         };
         let (kind, namespace, name) = ("ConfigMap", namespace.as_str(), config_map.as_str());
-        let message = Message { kind, namespace, name, severity, reason, text: &text };
+        let message = EventMessage { kind, namespace, name, event_type, reason, text: &text };
         let about = Regarding { uid: None, version: None, count: 1, detail: "" };
         // What is not stored was logged.
-        announce(&client, message, about).await;
+        store_event(&client, message, about).await;
     }
 }
 

@@ -23,7 +23,7 @@ use super::reads::PendingRead;
 use super::reconciler::{PendingEvent, Reconciler, Task};
 use super::recycle::Recyclers;
 use crate::binding::{LiveReads, ObjectKey, Read, Write};
-use crate::client::announce::{Regarding, announce};
+use crate::client::events::{Regarding, store_event};
 use crate::client::lease::LeadershipDeadline;
 use crate::client::reads::LiveReader;
 use crate::client::send::{WriteOutcome, send};
@@ -175,9 +175,9 @@ impl Runner {
             }
             Reply::Read(read, live) => self.reconciler.on_answer(&read, &live, now),
             Reply::Checked(object, live) => self.reconciler.on_checked(&object, &live, now),
-            Reply::Recorded(event, is_stored) => {
-                self.metrics.count_event(event.announcement.reason, is_stored);
-                self.reconciler.on_recorded(&event, is_stored, now);
+            Reply::Recorded(pending, is_stored) => {
+                self.metrics.count_event(pending.event.reason, is_stored);
+                self.reconciler.on_recorded(&pending, is_stored, now);
             }
         }
     }
@@ -205,20 +205,20 @@ impl Runner {
                     Reply::Checked(object, live)
                 });
             }
-            Task::Record(event) if !self.records => {
-                self.reconciler.on_recorded(&event, true, Instant::now());
+            Task::Record(pending) if !self.records => {
+                self.reconciler.on_recorded(&pending, true, Instant::now());
             }
-            Task::Record(event) => {
+            Task::Record(pending) => {
                 let client = self.client.clone();
                 self.requests.0.spawn(async move {
                     let about = Regarding {
-                        uid: event.uid.as_ref(),
-                        version: event.version.as_ref(),
-                        count: event.count,
+                        uid: pending.uid.as_ref(),
+                        version: pending.version.as_ref(),
+                        count: pending.count,
                         detail: "",
                     };
-                    let is_stored = announce(&client, (&event.announcement).into(), about).await;
-                    Reply::Recorded(event, is_stored)
+                    let is_stored = store_event(&client, (&pending.event).into(), about).await;
+                    Reply::Recorded(pending, is_stored)
                 });
             }
             Task::Recycle(order) => self.recyclers.begin(order),

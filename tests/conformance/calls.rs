@@ -161,7 +161,7 @@ fn recorded_difference(events: &str, reported: &[ObjectEvent]) -> Option<String>
 }
 
 fn line(reported: &ObjectEvent) -> String {
-    format!("{} {} {}", reported.severity.as_str(), reported.reason, reported.text)
+    format!("{} {} {}", reported.event_type.as_str(), reported.reason, reported.text)
 }
 
 /// What differs between the objects of `lines` and those that there are.

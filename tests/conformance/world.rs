@@ -213,11 +213,11 @@ impl World {
         writes > 0
     }
 
-    fn report(&mut self, announcements: impl IntoIterator<Item = ObjectEvent>) {
-        for announcement in announcements {
-            let last = self.reported.iter().rev().find(|reported| reported.on == announcement.on);
-            if last != Some(&announcement) {
-                self.reported.push(announcement);
+    fn report(&mut self, events: impl IntoIterator<Item = ObjectEvent>) {
+        for event in events {
+            let last = self.reported.iter().rev().find(|reported| reported.on == event.on);
+            if last != Some(&event) {
+                self.reported.push(event);
             }
         }
     }

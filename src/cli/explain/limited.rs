@@ -11,7 +11,7 @@ use crate::api::claim::claim;
 use crate::api::event::Event;
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::ClusterClient;
-use crate::client::announce::COMPONENT;
+use crate::client::events::COMPONENT;
 use crate::model::annotations::STORAGE_PROVISIONER;
 use crate::model::{Claim, ClaimKey, ClaimPhase};
 

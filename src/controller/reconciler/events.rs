@@ -2,7 +2,7 @@
 //!
 //! Kubernetes forgets events after an hour, so that a reason that lasts is recorded twice in it. Texts are made when
 //! they are sent, with the numbers of that moment. Not here: the texts (`binding`), and how an event is
-//! stored (`client::announce`).
+//! stored (`client::events`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -32,7 +32,7 @@ const IN_FLIGHT_COUNT_MAX: usize = 2;
 #[derive(Clone, Debug)]
 pub struct PendingEvent {
     /// What it says, and about which object.
-    pub announcement: ObjectEvent,
+    pub event: ObjectEvent,
     /// The uid of the object.
     pub uid: Option<Uid>,
     /// Its resourceVersion.
@@ -71,11 +71,11 @@ pub(super) struct EventRecorder {
 impl PendingEvent {
     /// An event about something that happened once.
     pub(super) fn once(
-        announcement: ObjectEvent,
+        event: ObjectEvent,
         uid: Option<Uid>,
         version: Option<ResourceVersion>,
     ) -> Self {
-        Self { about: announcement.on.clone(), announcement, uid, version, count: 1 }
+        Self { about: event.on.clone(), event, uid, version, count: 1 }
     }
 }
 
@@ -100,9 +100,9 @@ impl EventRecorder {
     }
 
     /// Records something that happened once to an object that `view` shows.
-    pub(super) fn record_once(&mut self, view: &View, announcement: ObjectEvent) {
-        if let Some((uid, version)) = identity(view, &announcement.on) {
-            self.ready.push_back(PendingEvent::once(announcement, uid, version));
+    pub(super) fn record_once(&mut self, view: &View, event: ObjectEvent) {
+        if let Some((uid, version)) = identity(view, &event.on) {
+            self.ready.push_back(PendingEvent::once(event, uid, version));
         }
     }
 
@@ -122,10 +122,10 @@ impl EventRecorder {
             self.due.insert(key.clone(), now + RENEWAL);
             lasting.count = lasting.count.saturating_add(1);
             let count = lasting.count;
-            let announcements = lasting.why.announcements(view, &key).into_iter();
-            self.ready.extend(announcements.filter_map(|announcement| {
-                let (uid, version) = identity(view, &announcement.on)?;
-                Some(PendingEvent { announcement, uid, version, count, about: key.clone() })
+            let events = lasting.why.events(view, &key).into_iter();
+            self.ready.extend(events.filter_map(|event| {
+                let (uid, version) = identity(view, &event.on)?;
+                Some(PendingEvent { event, uid, version, count, about: key.clone() })
             }));
             if self.ready.is_empty() {
                 self.drop(&key);
@@ -164,7 +164,7 @@ impl Why {
         }
     }
 
-    fn announcements(&self, view: &View, key: &ObjectKey) -> Vec<ObjectEvent> {
+    fn events(&self, view: &View, key: &ObjectKey) -> Vec<ObjectEvent> {
         match (self, key) {
             (Self::Claim(outcome), ObjectKey::Claim(key)) => {
                 let claim = view.claim(key);

@@ -180,8 +180,8 @@ impl Reconciler {
         self.is_leading = is_leading;
         if is_leading {
             self.events.extend(self.store.unreadable.events());
-            if let Some(announcement) = self.other_binders.event() {
-                self.events.record_once(self.store.view(), announcement);
+            if let Some(event) = self.other_binders.event() {
+                self.events.record_once(self.store.view(), event);
             }
         }
         if is_leading && self.is_synced() {
@@ -210,7 +210,7 @@ impl Reconciler {
             match self.other_binders.inspect(view, change, in_tree, self.is_leading) {
                 Trace::None => {}
                 Trace::AtWork => self.set_other_binder(true, now),
-                Trace::Divergence(announcement) => self.events.record_once(view, announcement),
+                Trace::Divergence(event) => self.events.record_once(view, event),
             }
         }
         self.on_object(Observed::Volume(volume), &version, now);

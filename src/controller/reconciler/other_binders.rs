@@ -150,11 +150,11 @@ impl OtherBinders {
 
 fn about(
     name: &VolumeName,
-    severity: EventType,
+    event_type: EventType,
     reason: &'static str,
     text: String,
 ) -> ObjectEvent {
-    ObjectEvent::new(ObjectKey::Volume(name.clone()), severity, reason, text)
+    ObjectEvent::new(ObjectKey::Volume(name.clone()), event_type, reason, text)
 }
 
 /// Why the volume would not have been chosen here for the claim, if it would not. Equal volumes count as one, and what a

@@ -216,8 +216,8 @@ impl Reconciler {
             return None;
         }
         let view = self.store.view();
-        let (write, announcement) = self.recyclers.after_report(view.volume(name)?, now)?;
-        self.events.record_once(view, announcement);
+        let (write, event) = self.recyclers.after_report(view.volume(name)?, now)?;
+        self.events.record_once(view, event);
         Some(write)
     }
 

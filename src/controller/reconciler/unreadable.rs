@@ -61,6 +61,6 @@ fn event(kind: ResourceKind, unreadable: &Unreadable) -> Option<PendingEvent> {
         "Bindery cannot read the object and ignores it: {reason}; set persistentVolumeReclaimPolicy of the PV \
          to Retain first, then correct the object, or delete and re-create it"
     );
-    let announcement = ObjectEvent::new(on, EventType::Warning, "Unreadable", text);
-    Some(PendingEvent::once(announcement, Some(uid.clone()), Some(version.clone())))
+    let event = ObjectEvent::new(on, EventType::Warning, "Unreadable", text);
+    Some(PendingEvent::once(event, Some(uid.clone()), Some(version.clone())))
 }

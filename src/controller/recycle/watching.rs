@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::api::{Api, Made, PodStatus, Terminated};
 use super::pod::Volume;
 use crate::binding::{EventType, recycler_pod_event};
-use crate::client::announce::{Regarding, announce};
+use crate::client::events::{Regarding, store_event};
 use crate::controller::reconciler::RecycleOrder;
 
 /// Between two looks, at first.
@@ -119,15 +119,15 @@ impl<'a> PodWatch<'a> {
             let count = self.counts.entry(event.reason.clone()).or_default();
             *count += 1;
             let is_grave = event.r#type == EventType::Warning.as_str();
-            let severity = if is_grave { EventType::Warning } else { EventType::Normal };
-            let announcement = recycler_pod_event(&self.order.volume, severity, &event.message);
+            let event_type = if is_grave { EventType::Warning } else { EventType::Normal };
+            let repeated = recycler_pod_event(&self.order.volume, event_type, &event.message);
             let about = Regarding {
                 uid: self.order.uid.as_ref(),
                 version: self.order.version.as_ref(),
                 count: *count,
                 detail: &event.reason,
             };
-            announce(&self.api.client, (&announcement).into(), about).await;
+            store_event(&self.api.client, (&repeated).into(), about).await;
         }
     }
 }

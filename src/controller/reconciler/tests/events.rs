@@ -14,7 +14,7 @@ fn a_lasting_reason_is_recorded_after_a_second_and_twice_an_hour_with_the_number
     let record = |stage: &mut Stage| match stage.next() {
         Some(Task::Record(notice)) => {
             stage.reconciler.on_recorded(&notice, true, stage.now);
-            Some((notice.announcement.reason, notice.announcement.text, notice.count))
+            Some((notice.event.reason, notice.event.text, notice.count))
         }
         None => None,
         other => panic!("not recorded: {other:?}"),
@@ -46,7 +46,7 @@ fn a_reason_that_ends_within_a_second_is_not_recorded_and_a_failed_event_is_retr
     stage.now += Duration::from_secs(2);
     for _ in 0..3 {
         let Some(Task::Record(notice)) = stage.next() else { panic!("not recorded") };
-        let ObjectKey::Claim(key) = &notice.announcement.on else { panic!("not of a claim") };
+        let ObjectKey::Claim(key) = &notice.event.on else { panic!("not of a claim") };
         assert_eq!(&*key.name, "d", "c is served");
         assert!(stage.next().is_none());
         stage.reconciler.on_recorded(&notice, false, stage.now);

@@ -53,8 +53,8 @@ fn one_write_of_another_binder_is_enough_until_that_is_cleared() {
         assert_eq!(stage.reconciler.take_sighting(), None, "it is stored once");
         stage.see(Observed::Volume(Arc::new(pv("d", 102, "1Gi", "Pending"))));
         let Some(Task::Record(notice)) = stage.next() else { panic!("not recorded") };
-        assert_eq!(notice.announcement.reason, "OtherBinder");
-        let text = &notice.announcement.text;
+        assert_eq!(notice.event.reason, "OtherBinder");
+        let text = &notice.event.text;
         assert!(text.contains(deed) && text.ends_with("then clear it"), "{text}");
         assert!(stage.next().is_none(), "nothing is written any more");
 
@@ -75,7 +75,7 @@ fn a_replica_that_saw_another_binder_records_it_once_it_leads() {
     assert!(stage.next().is_none() && stage.reconciler.has_fallen_back());
     stage.reconciler.set_leading(true, stage.now);
     let Some(Task::Record(notice)) = stage.next() else { panic!("not recorded") };
-    assert_eq!(notice.announcement.reason, "OtherBinder");
+    assert_eq!(notice.event.reason, "OtherBinder");
     assert!(stage.next().is_none());
 }
 
@@ -153,7 +153,7 @@ fn an_observer_records_what_another_binder_chose_otherwise() {
         let volume = Arc::new(kept(chosen, 101, size, "c"));
         stage.reconciler.on_volume(volume, THEIRS, stage.now);
         let text = match stage.next() {
-            Some(Task::Record(notice)) => Some(notice.announcement.text),
+            Some(Task::Record(notice)) => Some(notice.event.text),
             None => None,
             other => panic!("{other:?}"),
         };

@@ -46,7 +46,7 @@ fn a_new_leader_records_what_cannot_be_read() {
         let notices = std::iter::from_fn(|| match stage.next() {
             Some(Task::Record(notice)) => {
                 stage.reconciler.on_recorded(&notice, true, now);
-                Some((notice.announcement.reason, notice.uid))
+                Some((notice.event.reason, notice.uid))
             }
             Some(other) => panic!("not recorded: {other:?}"),
             None => None,

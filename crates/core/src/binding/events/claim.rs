@@ -39,7 +39,7 @@ impl ClaimOutcome {
 /// Returns the event that reports `outcome`, if it needs one. `view` provides the counts.
 pub fn claim_event(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Option<ObjectEvent> {
     use EventType::{Normal, Warning};
-    let (severity, reason, text) = match outcome {
+    let (event_type, reason, text) = match outcome {
         ClaimOutcome::Unseen
         | ClaimOutcome::Terminating
         | ClaimOutcome::Unknown
@@ -71,7 +71,7 @@ pub fn claim_event(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Option
         ClaimOutcome::Lost(loss) => (Warning, lost_reason(loss), lost(loss)),
     };
     let on = ObjectKey::Claim(claim.key.clone());
-    Some(ObjectEvent::new(on, severity, reason, text))
+    Some(ObjectEvent::new(on, event_type, reason, text))
 }
 
 fn consumer(view: &View, claim: &Claim) -> String {

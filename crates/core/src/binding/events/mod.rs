@@ -26,7 +26,7 @@ pub struct ObjectEvent {
     /// The object that it is about.
     pub on: ObjectKey,
     /// Its type.
-    pub severity: EventType,
+    pub event_type: EventType,
     /// Its reason: one word for programs.
     pub reason: &'static str,
     /// What it says, at most 1024 bytes.
@@ -53,9 +53,9 @@ impl EventType {
 }
 
 impl ObjectEvent {
-    /// An announcement; a text that is too long is cut.
-    pub fn new(on: ObjectKey, severity: EventType, reason: &'static str, text: String) -> Self {
-        Self { on, severity, reason, text: cut(text) }
+    /// An event; a text that is too long is cut.
+    pub fn new(on: ObjectKey, event_type: EventType, reason: &'static str, text: String) -> Self {
+        Self { on, event_type, reason, text: cut(text) }
     }
 }
 

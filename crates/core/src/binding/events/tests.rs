@@ -49,13 +49,13 @@ fn view(mode: BindingMode) -> View {
     view
 }
 
-fn line(announcement: &ObjectEvent) -> String {
-    let ObjectEvent { on, severity, reason, text } = announcement;
+fn line(event: &ObjectEvent) -> String {
+    let ObjectEvent { on, event_type, reason, text } = event;
     let on = match on {
         ObjectKey::Claim(key) => format!("claim {key}"),
         ObjectKey::Volume(name) => format!("volume {name}"),
     };
-    format!("{on} {} {reason} {text}", severity.as_str())
+    format!("{on} {} {reason} {text}", event_type.as_str())
 }
 
 fn event_line(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> String {

@@ -90,19 +90,19 @@ pub fn volume_events(volume: &Volume, outcome: &VolumeOutcome) -> Vec<ObjectEven
 ///
 /// Kubernetes: `pv_controller.go`, `recycleVolumeOperation`.
 pub fn recycling_event(volume: &Volume, end: &Recycling) -> ObjectEvent {
-    let (severity, reason) = match end {
+    let (event_type, reason) = match end {
         Recycling::Done => (EventType::Normal, "VolumeRecycled"),
         Recycling::Failed(_) | Recycling::NoRecycler => (EventType::Warning, "VolumeFailedRecycle"),
     };
-    ObjectEvent::new(ObjectKey::Volume(volume.name.clone()), severity, reason, end.message())
+    ObjectEvent::new(ObjectKey::Volume(volume.name.clone()), event_type, reason, end.message())
 }
 
 /// Returns an event on a volume that repeats an event of its recycler pod.
 ///
 /// Kubernetes: `pv_controller.go`, `newRecyclerEventRecorder`, which keeps the type.
-pub fn recycler_pod_event(volume: &VolumeName, severity: EventType, text: &str) -> ObjectEvent {
+pub fn recycler_pod_event(volume: &VolumeName, event_type: EventType, text: &str) -> ObjectEvent {
     let text = format!("Recycler pod: {text}");
-    ObjectEvent::new(ObjectKey::Volume(volume.clone()), severity, "RecyclerPod", text)
+    ObjectEvent::new(ObjectKey::Volume(volume.clone()), event_type, "RecyclerPod", text)
 }
 
 /// Returns the same event for both sides: the claim is Pending because of a volume that a user reserved for it.

@@ -42,7 +42,7 @@ pub struct Regarding<'a> {
 
 /// What an event is about, and what it says.
 #[derive(Clone, Copy, Debug)]
-pub struct Message<'a> {
+pub struct EventMessage<'a> {
     /// The object's kind, of the core group.
     pub kind: &'a str,
     /// Its namespace; empty if it has none.
@@ -50,26 +50,26 @@ pub struct Message<'a> {
     /// Its name.
     pub name: &'a str,
     /// Normal or Warning.
-    pub severity: EventType,
+    pub event_type: EventType,
     /// One word for programs.
     pub reason: &'a str,
     /// What it says, at most 1024 bytes.
     pub text: &'a str,
 }
 
-impl<'a> From<&'a ObjectEvent> for Message<'a> {
-    fn from(announcement: &'a ObjectEvent) -> Self {
-        let (kind, namespace, name) = match &announcement.on {
+impl<'a> From<&'a ObjectEvent> for EventMessage<'a> {
+    fn from(event: &'a ObjectEvent) -> Self {
+        let (kind, namespace, name) = match &event.on {
             ObjectKey::Volume(name) => ("PersistentVolume", "", name.as_str()),
             ObjectKey::Claim(key) => ("PersistentVolumeClaim", &*key.namespace, &*key.name),
         };
-        let ObjectEvent { severity, reason, text, .. } = announcement;
-        Self { kind, namespace, name, severity: *severity, reason, text }
+        let ObjectEvent { event_type, reason, text, .. } = event;
+        Self { kind, namespace, name, event_type: *event_type, reason, text }
     }
 }
 
 /// Stores an event. Whether it is stored.
-pub async fn announce(client: &Client, message: Message<'_>, about: Regarding<'_>) -> bool {
+pub async fn store_event(client: &Client, message: EventMessage<'_>, about: Regarding<'_>) -> bool {
     let stored = timeout(DEADLINE, store(client, message, about)).await;
     match stored {
         Ok(Ok(())) => true,
@@ -87,7 +87,7 @@ pub async fn announce(client: &Client, message: Message<'_>, about: Regarding<'_
 /// Creates the event, or patches it if it exists.
 async fn store(
     client: &Client,
-    message: Message<'_>,
+    message: EventMessage<'_>,
     about: Regarding<'_>,
 ) -> Result<(), kube::Error> {
     let event = event(message, about);
@@ -127,8 +127,8 @@ async fn send(
     client.request_text(request).await.map(drop)
 }
 
-fn event(message: Message<'_>, about: Regarding<'_>) -> Value {
-    let Message { kind, namespace, name, severity, reason, text } = message;
+fn event(message: EventMessage<'_>, about: Regarding<'_>) -> Value {
+    let EventMessage { kind, namespace, name, event_type, reason, text } = message;
     let uid = about.uid.map(ToString::to_string).unwrap_or_default();
     let parts = [uid.as_str(), reason, about.detail];
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -149,7 +149,7 @@ fn event(message: Message<'_>, about: Regarding<'_>) -> Value {
         },
         "reason": reason,
         "message": text,
-        "type": severity.as_str(),
+        "type": event_type.as_str(),
         "count": about.count,
         "firstTimestamp": now,
         "lastTimestamp": now,

@@ -3,9 +3,9 @@
 //! No decision is taken here. What is read goes into the pure core; what the core wants to know is
 //! fetched and handed back.
 
-pub mod events;
 pub mod backoff;
 pub mod connect;
+pub mod events;
 mod kubeconfig;
 pub mod lease;
 pub mod needs_reads;

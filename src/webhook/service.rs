@@ -95,35 +95,35 @@ impl Service {
         left: impl Fn() -> Duration,
     ) -> Result<Vec<u8>, ReviewError> {
         let ParsedReview { request, policy, started } = review;
-        let mut amendment = PlannedMutations::default();
+        let mut planned = PlannedMutations::default();
         for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
             let question = Question { endpoint, change: &request.change, policy, now: *started };
             let step = |live: &LiveReads| {
                 mutate(MUTATIONS, question, &Evidence::new(&self.shared.view(), live))
             };
             let found = self.judge_with_reads(step, &left).await;
-            amendment.plans.extend(found.plans);
-            amendment.unchecked.extend(found.unchecked);
+            planned.plans.extend(found.plans);
+            planned.unchecked.extend(found.unchecked);
         }
         // Most reviews are not mutated; only for the others the texts are parsed.
-        let texts = if amendment.plans.is_empty() { Texts::default() } else { object_texts(body)? };
+        let texts = if planned.plans.is_empty() { Texts::default() } else { object_texts(body)? };
         let unreadable = |error| ReviewError::Object { field: "request.object", error };
-        leave_what_was_cut(&mut amendment, texts.old_object).map_err(unreadable)?;
+        leave_what_was_cut(&mut planned, texts.old_object).map_err(unreadable)?;
         self.metrics.count_review(Endpoint::Mutate, ReviewDecision::Allowed);
-        for (mutation, _) in &amendment.plans {
+        for (mutation, _) in &planned.plans {
             self.metrics.mutations.with_label_values(&[mutation.id]).inc();
         }
         let mutations: Vec<_> =
-            amendment.plans.iter().flat_map(|(_, plan)| plan.fields.iter().cloned()).collect();
+            planned.plans.iter().flat_map(|(_, plan)| plan.fields.iter().cloned()).collect();
         let patch = Patch::of(&mutations, texts.object, texts.old_object).map_err(unreadable)?;
         let patch = patch.map(|patch| patch.to_base64());
-        let audit = amendment
+        let audit = planned
             .plans
             .iter()
             .map(|(mutation, plan)| (mutation.id.to_owned(), plan.warning.clone()));
         let made = AdmissionResponse {
             denial: String::new(),
-            warnings: amendment.warnings(),
+            warnings: planned.warnings(),
             audit: audit.collect(),
             patch,
         };
@@ -206,23 +206,20 @@ impl Service {
 }
 
 /// Removes the mutations that would restore a text of which only the beginning was kept.
-fn leave_what_was_cut(
-    amendment: &mut PlannedMutations,
-    old: &str,
-) -> Result<(), serde_json::Error> {
-    let mut whole = Vec::with_capacity(amendment.plans.len());
-    for (mutation, plan) in std::mem::take(&mut amendment.plans) {
+fn leave_what_was_cut(planned: &mut PlannedMutations, old: &str) -> Result<(), serde_json::Error> {
+    let mut whole = Vec::with_capacity(planned.plans.len());
+    for (mutation, plan) in std::mem::take(&mut planned.plans) {
         if Patch::is_whole(&plan.fields, old)? {
             whole.push((mutation, plan));
         } else {
-            amendment.unchecked.push(format!(
+            planned.unchecked.push(format!(
                 "[{}] the manifest drops fields of a bound object that are too long to restore; they would be \
                  lost; send the object with these fields as stored",
                 mutation.id
             ));
         }
     }
-    amendment.plans = whole;
+    planned.plans = whole;
     Ok(())
 }
 

@@ -109,8 +109,8 @@ pub fn judge_review(
     let texts = review::object_texts(&body)?;
     let mut judged = judge_change(&request.change, terms);
     for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
-        let amendment = amendment(&request.change, endpoint, terms);
-        for (mutation, plan) in &amendment.plans {
+        let planned = planned(&request.change, endpoint, terms);
+        for (mutation, plan) in &planned.plans {
             judged.mutations.extend(made(mutation.id, plan, texts)?.0);
         }
     }
@@ -156,10 +156,10 @@ fn mutation(
     let mut body = proposal.body();
     review::prepare(&mut body)?;
     let request = review::parse_request(&body, &terms.configuration.policy)?;
-    let amendment = amendment(&request.change, endpoint, terms);
+    let planned = planned(&request.change, endpoint, terms);
     let texts = review::object_texts(&body)?;
     let mut mutations = Vec::new();
-    for (mutation, plan) in &amendment.plans {
+    for (mutation, plan) in &planned.plans {
         let Some(new) = &mut proposal.new else { break };
         let object = new.to_string();
         let (applied, patch) = made(mutation.id, plan, Texts { object: &object, ..texts })?;
@@ -173,20 +173,20 @@ fn mutation(
 }
 
 /// The mutations that are certain; one that depends on a read that was not possible is left out.
-fn amendment(change: &Change, endpoint: Endpoint, terms: JudgeContext<'_>) -> PlannedMutations {
+fn planned(change: &Change, endpoint: Endpoint, terms: JudgeContext<'_>) -> PlannedMutations {
     if !is_called(endpoint, change, terms) {
         return PlannedMutations::default();
     }
     let question = question(change, endpoint, terms);
     let step =
         |live: &LiveReads| mutate(MUTATIONS, question, &Evidence::new(terms.known.view(), live));
-    let mut amendment =
+    let mut planned =
         judge_with_reads_blocking(step, |wanted, live| terms.known.answer(wanted, live));
-    let unread = &amendment.reads;
-    amendment
+    let unread = &planned.reads;
+    planned
         .plans
         .retain(|(_, plan)| plan.depends_on.iter().all(|rest| !unread.contains(&rest.read)));
-    amendment
+    planned
 }
 
 /// One mutation for a report, and its patch.

@@ -13,7 +13,7 @@ use crate::binding::{Evidence, Read};
 /// What a change is mutated to, and what would have to be read live before.
 #[derive(Clone, Debug, Default)]
 pub struct PlannedMutations {
-    /// Reads to make; empty when the amendment stands.
+    /// Reads to make; empty once the plans are final.
     pub reads: Vec<Read>,
     /// The plans that hold, each with its mutation.
     pub plans: Vec<(&'static Mutation, MutationPlan)>,
@@ -42,7 +42,7 @@ pub fn mutate(
     question: Question<'_>,
     evidence: &Evidence<'_>,
 ) -> PlannedMutations {
-    let mut amendment = PlannedMutations::default();
+    let mut planned = PlannedMutations::default();
     let may_be_provisioner = creator(question.change, evidence) != Creator::Other;
     for mutation in mutations {
         let is_left = match mutation.creators {
@@ -60,16 +60,16 @@ pub fn mutate(
         if reads.is_empty()
             && plan.depends_on.iter().any(|dependency| dependency.is_unsure(evidence))
         {
-            amendment.unchecked.push(format!(
+            planned.unchecked.push(format!(
                 "[{}] not applied: the cluster did not answer in time; the object is unchanged",
                 mutation.id
             ));
             continue;
         }
-        amendment.reads.extend(reads);
-        amendment.plans.push((mutation, plan));
+        planned.reads.extend(reads);
+        planned.plans.push((mutation, plan));
     }
-    amendment.reads.sort();
-    amendment.reads.dedup();
-    amendment
+    planned.reads.sort();
+    planned.reads.dedup();
+    planned
 }

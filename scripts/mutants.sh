@@ -36,7 +36,7 @@ for tool in git patch tar flock; do
 done
 mkdir -p "$work"
 exec 9>"$work/lock"
-flock -n 9 || fail "another run is under way in $work; wait for it."
+flock -n 9 || fail "another run is in progress in $work; wait for it."
 trap 'rm -rf "$tree"' EXIT
 rm -rf "$tree" && mkdir "$tree"
 git ls-files -z --cached --others --exclude-standard |

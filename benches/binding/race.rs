@@ -25,7 +25,7 @@ use crate::writes;
 /// How long a race may take: the slowest competitor takes four minutes for the longest.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Before the clock starts and after the last claim is Bound: whatever is still under way comes to rest.
+/// Before the clock starts and after the last claim is Bound: whatever is still in flight comes to rest.
 const REST: Duration = Duration::from_secs(2);
 
 /// What exists first.

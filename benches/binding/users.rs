@@ -1,4 +1,4 @@
-//! The clients of a race: as many at once as our controller has writes under way, through the client that
+//! The clients of a race: as many at once as our controller has writes in flight, through the client that
 //! it uses.
 //!
 //! Not here: what they create (`pairs`), and what else the bare load sends (`bare`).

@@ -1,4 +1,4 @@
-//! Lists that are under way: what they have not shown at their end is gone.
+//! Lists in flight: what they have not shown at their end is gone.
 //!
 //! Derived from what was known at the start, so that the first list of a large cluster costs nothing.
 //! Not here: how a list is read, see `watch`.
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::resource::{Identity, ResourceKind};
 use crate::binding::Observed;
 
-/// What the lists that are under way have not shown yet.
+/// What the lists in flight have not shown yet.
 #[derive(Debug, Default)]
 pub struct Relists(BTreeMap<ResourceKind, BTreeSet<Identity>>);
 
@@ -26,7 +26,7 @@ impl Relists {
         }
     }
 
-    /// Notes that an object exists according to a live read: a list that is under way is to show it.
+    /// Notes that an object exists according to a live read: a list in flight is to show it.
     pub fn expect(&mut self, observed: &Observed) {
         let (kind, identity) = Identity::of(observed);
         self.0.entry(kind).and_modify(|unlisted| _ = unlisted.insert(identity));

@@ -13,7 +13,7 @@ const STEPS: usize = 40;
 /// Objects that are counted in one step at least: a millisecond of work.
 const STEP_COUNT_MIN: usize = 2_000;
 
-/// A round over everything that is under way, or the pause after it.
+/// A round over everything that is in progress, or the pause after it.
 #[derive(Debug, Default)]
 pub(super) struct ObjectCounter {
     /// Where the next step begins; none at the start of a round.

@@ -50,7 +50,7 @@ metric_table! {
         /// Objects in the work queue, delayed ones included.
         pub queue_depth: IntGauge = "bindery_controller_queue_depth",
         /// Writes in flight.
-        pub writes_under_way: IntGauge = "bindery_controller_writes_under_way",
+        pub writes_in_flight: IntGauge = "bindery_controller_writes_in_flight",
         /// How often another binder chose a PersistentVolume that would not have been chosen here; each is an event on it.
         pub divergences: IntCounter = "bindery_controller_divergences_total",
         /// 1 for the mode in which the controller works now. Mode full falls back to observe once another binder was seen,

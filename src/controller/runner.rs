@@ -255,7 +255,7 @@ impl Runner {
             unreadable.set(whole(reconciler.unreadable_count(kind)));
         }
         metrics.queue_depth.set(whole(reconciler.queue_depth()));
-        metrics.writes_under_way.set(whole(reconciler.writes_in_flight()));
+        metrics.writes_in_flight.set(whole(reconciler.writes_in_flight()));
         metrics.divergences.inc_by(reconciler.divergences() - metrics.divergences.get());
         metrics.show_mode(reconciler.mode());
         match self.counter.step(reconciler.view()) {

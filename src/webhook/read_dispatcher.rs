@@ -55,7 +55,7 @@ impl ReadDispatcher {
         // An eighth more: those that were answered in time count although others were not.
         match timeout(deadline * 9 / 8, reading.join_next()).await {
             Ok(Some(Ok(read))) => read,
-            // Dropped, the set ends what is still under way.
+            // Dropped, the set ends what is still in flight.
             Ok(Some(Err(_)) | None) | Err(_) => failed(live),
         }
     }

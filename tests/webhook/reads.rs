@@ -192,16 +192,16 @@ async fn few_large_answers_are_held_at_once() {
 
 /// However many reads are wanted, few have a connection at a time, and one namespace has half of them at most.
 #[tokio::test]
-async fn few_requests_are_under_way_at_once() {
+async fn few_requests_are_in_flight_at_once() {
     for (namespaces, at_once) in [(1, 32), (100, 64)] {
-        let under_way = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
-        let counted = Arc::clone(&under_way);
+        let in_flight = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let counted = Arc::clone(&in_flight);
         let service = tower::service_fn(move |_request: http::Request<Body>| {
             let counted = Arc::clone(&counted);
             async move {
                 let [now, most] = &*counted;
                 most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                // Until all that may be are under way; a few turns more would show another.
+                // Until all that may be are in flight; a few turns more would show another.
                 for _ in 0..1_000 {
                     tokio::task::yield_now().await;
                 }
@@ -219,7 +219,7 @@ async fn few_requests_are_under_way_at_once() {
         let mut live = LiveReads::default();
         LiveReader::new(client).read(&wanted, Duration::from_mins(1), &mut live).await;
         assert!(wanted.iter().all(|read| live.confirmation(read) == Confirmation::Answered));
-        assert_eq!(under_way[1].load(Ordering::SeqCst), at_once);
+        assert_eq!(in_flight[1].load(Ordering::SeqCst), at_once);
     }
 }
 

@@ -59,7 +59,7 @@ const ORDERS: [[Load; 3]; 3] = [
 ];
 const ROUNDS: usize = 2;
 
-/// How long later loads wait for earlier ones to be under way.
+/// How long later loads wait for earlier ones to be in progress.
 const BETWEEN: Duration = Duration::from_millis(300);
 
 /// Measures the highest peak of all rounds.

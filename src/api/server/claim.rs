@@ -120,7 +120,7 @@ pub fn validate_change(object: &Value, existing: &Value) -> Vec<Cause> {
     }
     if let (Some(now), Some(was)) = (request(object), request(existing)) {
         let capacity = amount(existing, &["status", "capacity", "storage"]).unwrap_or_default();
-        // Growth that is under way may be taken back, to above what there is.
+        // Growth that is in progress may be taken back, to above what there is.
         if now < was && now <= capacity {
             let detail = "field can not be less than status.capacity";
             causes.push(Cause::forbidden(REQUEST_PATH, detail));

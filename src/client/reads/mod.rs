@@ -25,11 +25,11 @@ impl LiveReader {
     /// Makes every read of `wanted` at once, within `deadline`, and puts the answers into `live`. Returns how
     /// many of them ended in a panic: that is a failed read, and says nothing about the others.
     pub async fn read(&self, wanted: &[Read], deadline: Duration, live: &mut LiveReads) -> usize {
-        let mut under_way = tokio::task::JoinSet::new();
+        let mut in_flight = tokio::task::JoinSet::new();
         let mut asked = Vec::with_capacity(wanted.len());
         for read in wanted {
             let (reader, wanted, read) = (self.clone(), read.clone(), read.clone());
-            let task = under_way.spawn(async move {
+            let task = in_flight.spawn(async move {
                 let answered = timeout(deadline, answer(&reader, &read)).await;
                 answered.unwrap_or_else(|_| {
                     let mut late = LiveReads::default();
@@ -40,7 +40,7 @@ impl LiveReader {
             asked.push((task.id(), wanted));
         }
         let mut panics = 0;
-        while let Some(done) = under_way.join_next_with_id().await {
+        while let Some(done) = in_flight.join_next_with_id().await {
             match done {
                 Ok((_, answered)) => live.merge(answered),
                 // Its message and place are in the log already.

@@ -22,7 +22,7 @@ pub struct LiveReader {
     pub(super) places: Arc<Places>,
 }
 
-/// How much is under way at once, of all namespaces and of each.
+/// How much is in flight at once, of all namespaces and of each.
 #[derive(Debug)]
 pub(super) struct Places {
     /// Requests. 64: each has a connection to the API server, of some 100 KiB, which would be hundreds of MiB if every
@@ -103,7 +103,7 @@ pub(super) struct AnswerText<'a> {
     _turn: Option<Turn<'a>>,
 }
 
-/// A place among the requests, or the large answers, that are under way; dropping it makes room for another.
+/// A place among the requests, or the large answers, in flight; dropping it makes room for another.
 #[derive(Debug)]
 struct Turn<'a>(
     #[expect(dead_code, reason = "held")] (Option<SemaphorePermit<'a>>, ListPermit<'a, 'a>),

@@ -28,7 +28,7 @@ impl Shares {
         Self { pages: Semaphore::new(pages), lists_each, namespaces: Mutex::new(BTreeMap::new()) }
     }
 
-    /// A list of the namespace, once not too many others of it are under way.
+    /// A list of the namespace, once not too many others of it are in flight.
     pub(super) async fn list<'s, 'n>(&'s self, namespace: &'n str) -> ListPermit<'s, 'n> {
         // Made first: a caller that stops waiting leaves nothing behind either.
         let mut list = ListPermit { shares: self, namespace, turn: None };

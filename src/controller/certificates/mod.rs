@@ -61,7 +61,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// How long a change of ours needs to be seen.
 const REQUEUE_AFTER: Duration = Duration::from_secs(1);
 
-/// Renews the certificates, whenever this replica leads, until `quit` is true; a step that is under way ends before.
+/// Renews the certificates, whenever this replica leads, until `quit` is true; a step in progress ends before.
 async fn renew(
     client: Client,
     settings: CertificateSettings,

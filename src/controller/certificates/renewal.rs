@@ -46,7 +46,7 @@ impl CertificateRenewal {
         }
     }
 
-    /// Waits for the step that is under way, then gives up the lease.
+    /// Waits for the step in progress, then gives up the lease.
     pub(in crate::controller) async fn give_up(mut self) {
         self.quit.send_replace(true);
         // A step writes to two registrations at most.

@@ -1,7 +1,7 @@
 //! Operations of drivers: they provision a volume for a claim, or delete the storage of a released one.
 //!
 //! Kubernetes: `pv_controller.go`, `operationTimestamps`; `metrics.go` beside it. Not here: their metrics
-//! (`controller::operations`).
+//! (`controller::operation_metrics`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub struct EndedOperation {
     pub took: Option<Duration>,
 }
 
-/// The operations under way, by the object that they are about, and those that have ended.
+/// The operations in progress, by the object that they are about, and those that have ended.
 #[derive(Debug, Default)]
 pub(super) struct VolumeOperations {
     begun: BTreeMap<ObjectKey, (Box<str>, VolumeOperation, Instant)>,
@@ -98,7 +98,7 @@ impl VolumeOperations {
         }
     }
 
-    /// Forgets what is under way: the next leader sees its end.
+    /// Forgets what is in progress: the next leader sees its end.
     pub(super) fn clear(&mut self) {
         self.begun.clear();
     }

@@ -64,6 +64,6 @@ mod tests {
         assert_eq!(counts, [200, 200, 50, 0]);
         assert_eq!(resync.step(&view, start + PERIOD).len(), 200);
         resync.restart(start);
-        assert_eq!(resync.step(&view, start).len(), 200, "a round that is under way goes on");
+        assert_eq!(resync.step(&view, start).len(), 200, "a round in progress goes on");
     }
 }

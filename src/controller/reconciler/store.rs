@@ -26,7 +26,7 @@ pub(super) struct ObjectStore {
     pub(super) in_flight: InFlightWrites,
     /// The objects that exist and cannot be read.
     pub(super) unreadable: UnreadableObjects,
-    /// The lists that are under way.
+    /// The lists in flight.
     pub(super) relists: Relists,
     /// The resources that were listed once.
     pub(super) listed: BTreeSet<ResourceKind>,
@@ -95,7 +95,7 @@ impl ObjectStore {
             return None;
         }
         if self.shown(&key).is_none() {
-            // It may be gone again before the list that is under way.
+            // It may be gone again before the list in flight.
             self.relists.expect(&observed);
         }
         self.newer(observed, version)

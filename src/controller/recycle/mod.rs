@@ -45,7 +45,7 @@ pub(super) struct Recyclers {
     until: watch::Receiver<LeadershipDeadline>,
     /// How long one request may take.
     patience: Duration,
-    under_way: JoinSet<(RecycleOrder, Recycled, Duration)>,
+    in_flight: JoinSet<(RecycleOrder, Recycled, Duration)>,
 }
 
 /// One recycler.
@@ -71,7 +71,7 @@ impl Recyclers {
             permits: Arc::new(Semaphore::new(PODS_COUNT_MAX)),
             until,
             patience: timing.within(REQUEST_TIMEOUT),
-            under_way: JoinSet::new(),
+            in_flight: JoinSet::new(),
         }
     }
 
@@ -80,7 +80,7 @@ impl Recyclers {
         let (permits, current) = (Arc::clone(&self.permits), Arc::clone(&self.configuration));
         let (client, own_namespace) = (self.client.clone(), self.own_namespace.clone());
         let (until, patience) = (self.until.clone(), self.patience);
-        self.under_way.spawn(async move {
+        self.in_flight.spawn(async move {
             // It is never closed.
             let _permit = permits.acquire().await;
             let begun = Instant::now();
@@ -97,12 +97,12 @@ impl Recyclers {
     /// removes; each pod ends by its own deadline, and goes with its volume.
     pub(super) fn stop_all(&mut self) {
         // A new set, so that a report which was not received yet is not received later either.
-        self.under_way = JoinSet::new();
+        self.in_flight = JoinSet::new();
     }
 
     /// Waits for the next report, and how long it took; for ever if none works. The error is a panic.
     pub(super) async fn next(&mut self) -> Result<(RecycleOrder, Recycled, Duration), JoinError> {
-        match self.under_way.join_next().await {
+        match self.in_flight.join_next().await {
             None => std::future::pending().await,
             Some(ended) => ended,
         }

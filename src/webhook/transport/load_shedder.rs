@@ -47,7 +47,7 @@ impl LoadShedder {
         self.body_bytes.load(Ordering::Relaxed)
     }
 
-    /// Reviews under way now.
+    /// Reviews in flight now.
     pub fn reviews(&self) -> usize {
         self.limits.reviews - self.reviews.available_permits()
     }

@@ -31,8 +31,8 @@ pub enum Rejection {
     /// 429: the bodies held now have used up the budget.
     #[error("too many bytes are under review; this request was not judged; try again in a second")]
     BodiesFull,
-    /// 429: too many reviews are under way.
-    #[error("too many reviews are under way; this request was not judged; try again in a second")]
+    /// 429: too many reviews are in flight.
+    #[error("too many reviews are in flight; this request was not judged; try again in a second")]
     ReviewsFull,
     /// 408: the body did not arrive in the time of its review.
     #[error("the body did not arrive in time; this request was not judged; try again")]

@@ -97,7 +97,7 @@ impl Proxy {
         self.trouble.send_replace(trouble);
     }
 
-    /// Ends every watch that is under way; they may be resumed at once.
+    /// Ends every watch in flight; they may be resumed at once.
     pub(crate) fn cut(&self) {
         self.trouble.send_replace(Trouble::Away);
         self.trouble.send_replace(Trouble::None);
@@ -188,7 +188,7 @@ async fn pump(
         let frame = tokio::select! {
             frame = body.frame() => frame,
             _ = orders.changed(), if is_watch => {
-                // Away may be over already: it ends what was under way all the same.
+                // Away may be over already: it ends what was in flight all the same.
                 if *orders.borrow_and_update() == Trouble::LateClaims {
                     continue;
                 }

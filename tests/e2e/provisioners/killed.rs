@@ -1,4 +1,4 @@
-//! Each sidecar, and the driver, is killed while a call of the driver is under way that is not answered: the process that comes
+//! Each sidecar, and the driver, is killed while a call of the driver is in flight that is not answered: the process that comes
 //! after it goes on from there.
 
 use serde_json::json;

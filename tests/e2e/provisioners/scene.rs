@@ -128,7 +128,7 @@ impl Scene<'_> {
         });
     }
 
-    /// Waits until a call is under way, or has ended with a code.
+    /// Waits until a call is in flight, or has ended with a code.
     pub(super) fn await_call(&self, method: &str, subject: &str, code: &str) {
         let wanted =
             Call { method: method.to_owned(), subject: subject.to_owned(), code: code.to_owned() };

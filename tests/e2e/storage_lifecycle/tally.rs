@@ -45,7 +45,7 @@ impl Tally {
     pub(crate) fn of(log: &str, belongs: impl Fn(&str) -> bool) -> Self {
         let mut tally = Self::default();
         for line in log.lines() {
-            // The last line may still be under way.
+            // The last line may still be incomplete.
             let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
             if belongs(place(&event)) {
                 tally.count(read(&event));

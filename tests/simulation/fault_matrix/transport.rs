@@ -21,7 +21,7 @@ use super::cell::{Fate, Side, Sight, Strike};
 /// Longer than any deadline of the controller's.
 const PATIENCE: Duration = Duration::from_secs(7);
 
-/// So that what was under way just before a strike has come in.
+/// So that what was in flight just before a strike has come in.
 const MOMENT: Duration = Duration::from_millis(1);
 
 type Reply = Result<hyper::Response<Stream>, Lost>;

@@ -75,7 +75,7 @@ fn need(claim: &Value) -> Need {
     if is_named || !is_delayed || is_lost || is_terminating(claim) {
         return Need::Waits;
     }
-    // Under way already: the provisioner is asked, or the binder finds what is reserved.
+    // In progress already: the provisioner is asked, or the binder finds what is reserved.
     if annotation(claim, SELECTED_NODE).is_empty() { Need::Node } else { Need::Waits }
 }
 

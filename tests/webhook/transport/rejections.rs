@@ -79,7 +79,7 @@ async fn a_full_house_is_429_with_retry_after_on_a_connection_that_stays() {
     let full_bodies = Limits { body_budget: 2_000, large_body_budget: 2_000, ..Limits::reviews() };
     let full_reviews = Limits { reviews: 0, ..Limits::reviews() };
     for (limits, what) in
-        [(full_bodies, "bytes are under review"), (full_reviews, "reviews are under way")]
+        [(full_bodies, "bytes are under review"), (full_reviews, "reviews are in flight")]
     {
         let served = Served::start(limits);
         let mut client = served.connect().await;

@@ -1,6 +1,6 @@
 //! What a decision says to do next: nothing, reads, or one write.
 //!
-//! A binding is several writes, but only one may be under way: each is decided again on the reply to
+//! A binding is several writes, but only one may be in flight: each is decided again on the reply to
 //! the one before it, so that a crash or a conflict anywhere is just another view. Not here: how a
 //! write is sent (`client`), what it looks like as a patch (`api`).
 

@@ -93,7 +93,7 @@ enum Progress {
 }
 
 impl Settling<'_> {
-    /// Settles the volumes. Each is written once before any is written twice, as where writes are under way at
+    /// Settles the volumes. Each is written once before any is written twice, as where writes are in flight at
     /// the same time: a pending claim gets the best of all that become free, not the first.
     fn volumes(&mut self, volumes: &mut [(VolumeName, VolumeOutcome)]) {
         let mut open: Vec<usize> = (0..volumes.len()).collect();

@@ -52,7 +52,7 @@ pub struct Claim {
     pub phase: ClaimPhase,
     /// What `status` says of the volume.
     pub reported: Reported,
-    /// The largest size in `status.allocatedResources.storage`: an expansion under way.
+    /// The largest size in `status.allocatedResources.storage`: an expansion in progress.
     pub allocated: Option<Quantity>,
     /// `status.modifyVolumeStatus.targetVolumeAttributesClassName`: what its driver makes of the volume now.
     pub modifying_to: Option<ClassName>,

@@ -110,7 +110,7 @@ fn grown(from_to: &str, old: &Volume) -> Violation {
     }
 }
 
-/// The size to which an expansion beyond the volume's goes, if one is under way.
+/// The size to which an expansion beyond the volume's goes, if one is in progress.
 fn growth<'a>(claim: &'a Claim, old: &Volume) -> Option<&'a Quantity> {
     let wanted = claim.allocated.iter().chain([&claim.request]).max()?;
     (*wanted > old.capacity).then_some(wanted)

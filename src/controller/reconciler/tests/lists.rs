@@ -21,7 +21,7 @@ fn what_a_list_has_not_shown_is_gone_at_its_end_and_not_before() {
     assert_eq!(names(&stage), ["gone", "kept", "new"], "before its end a list proves nothing");
     stage.reconciler.on_listed(ResourceKind::Volumes, &ResourceVersion::new("120"), now);
     assert_eq!(names(&stage), ["kept", "new"]);
-    assert_eq!(stage.reconciler.view().claims().count(), 1, "another list is under way");
+    assert_eq!(stage.reconciler.view().claims().count(), 1, "another list is in flight");
     stage.reconciler.on_listed(ResourceKind::Claims, &ResourceVersion::new("120"), now);
     assert_eq!(stage.reconciler.view().claims().count(), 0);
 }
@@ -44,7 +44,7 @@ fn a_late_answer_brings_nothing_back() {
     }
 }
 
-/// A read finds an object that the list under way shows or does not show.
+/// A read finds an object that the list in flight shows or does not show.
 #[test]
 fn a_list_has_the_last_word_on_what_was_read_meanwhile() {
     for is_listed in [false, true] {

@@ -312,7 +312,7 @@ fn older_news_is_passed_over_and_newer_news_outlives_a_reply() {
     let mut stage = Stage::of(&[pv("a", 5, "1Gi", "Available")], &[pvc("c", 2, 0)]);
     stage.see(Observed::Volume(Arc::new(pv("a", 4, "9Gi", "Failed"))));
     let write = stage.write();
-    // Another writer changes the volume while our write is under way, after it was stored.
+    // Another writer changes the volume while our write is in flight, after it was stored.
     stage.see(Observed::Volume(Arc::new(pv("a", 109, "1Gi", "Available"))));
     stage.see(Observed::Volume(Arc::new(pv("a", 108, "1Gi", "Failed"))));
     stage.store(&write, 107);

@@ -48,7 +48,7 @@ const QUIET: Duration = Duration::from_millis(1200);
 /// How long two servers that differ may take to agree, should the machine be busy.
 const LATE: Duration = Duration::from_secs(8);
 
-/// Scenarios under way at once. Each waits for most of its time.
+/// Scenarios in progress at once. Each waits for most of its time.
 const LANES: usize = 24;
 
 /// The seeds to play: those that are asked for, else so many, or `full` of them.

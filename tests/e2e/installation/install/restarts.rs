@@ -17,7 +17,7 @@ use crate::runner::{Case, alone, case, extent};
 
 pub(crate) const CASES: &[Case] = &[
     case!(no_admission_fails_while_pods_are_replaced),
-    alone!(a_killed_pod_costs_what_it_had_under_way),
+    alone!(a_killed_pod_costs_what_it_had_in_flight),
     alone!(frozen_pods_delay_no_other_pod),
 ];
 
@@ -49,9 +49,9 @@ fn no_admission_fails_while_pods_are_replaced() {
     assert!(asked > u64::from(rolls) * 100, "{asked}");
 }
 
-/// One of three is killed under load: what it had under way is lost, and a second after the API server learned that
+/// One of three is killed under load: what it had in flight is lost, and a second after the API server learned that
 /// it is gone clients notice nothing any more. How soon it learns that is the node's, not ours.
-fn a_killed_pod_costs_what_it_had_under_way() {
+fn a_killed_pod_costs_what_it_had_in_flight() {
     let kills = if extent().is_full { 30 } else { 3 };
     let site = Site::install(&["webhook.replicas=3"]);
     let load = Load::start(site.plane, WRITERS);
@@ -69,7 +69,7 @@ fn a_killed_pod_costs_what_it_had_under_way() {
     }
     wait(Duration::from_secs(2));
     let tally = load.stop();
-    // What was under way was sent before, no longer than the API server waits.
+    // What was in flight was sent before, no longer than the API server waits.
     let is_lost = |sent: Duration| {
         gone.iter().any(|time| (time.start.saturating_sub(PATIENCE)..time.end).contains(&sent))
     };

@@ -1,4 +1,4 @@
-//! The cluster as the shells see it: a client, a view kept fresh by watches, and live reads.
+//! Access to the cluster: a client, a view that watches update, and live reads.
 //!
 //! No decision is taken here. What is read goes into the pure core; what the core wants to know is
 //! fetched and handed back.

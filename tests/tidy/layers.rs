@@ -31,13 +31,14 @@ enum Libraries {
 enum Reach {
     /// Values only: nothing asynchronous, no I/O, no clock, no randomness.
     Values,
-    /// The same, but a caller may wait for it.
-    Turns,
-    /// Everything.
-    World,
+    /// The same, and asynchronous functions.
+    Async,
+    /// I/O, clocks and randomness too.
+    Io,
 }
 
-const SHELL: &[&str] = &[
+/// What a layer that runs as a process of its own may import: everything below it.
+const BELOW_PROCESSES: &[&str] = &[
     "model",
     "binding",
     "rules",
@@ -88,13 +89,13 @@ const LAYERS: &[Layer] = &[
         name: "sim",
         imports: &["model", "api"],
         libraries: Libraries::Any,
-        reach: Reach::Turns,
+        reach: Reach::Async,
     },
     Layer {
         name: "telemetry",
         imports: &["model", "rules"],
         libraries: Libraries::Any,
-        reach: Reach::World,
+        reach: Reach::Io,
     },
     // A pod template is kept as the JSON that it was written in.
     Layer {
@@ -107,17 +108,27 @@ const LAYERS: &[Layer] = &[
         name: "file_watch",
         imports: &["rules", "telemetry", "config"],
         libraries: Libraries::Any,
-        reach: Reach::World,
+        reach: Reach::Io,
     },
-    Layer { name: "listen", imports: &[], libraries: Libraries::Any, reach: Reach::World },
+    Layer { name: "listen", imports: &[], libraries: Libraries::Any, reach: Reach::Io },
     Layer {
         name: "client",
         imports: &["model", "binding", "rules", "api", "telemetry", "config"],
         libraries: Libraries::Any,
-        reach: Reach::World,
+        reach: Reach::Io,
     },
-    Layer { name: "webhook", imports: SHELL, libraries: Libraries::Any, reach: Reach::World },
-    Layer { name: "controller", imports: SHELL, libraries: Libraries::Any, reach: Reach::World },
+    Layer {
+        name: "webhook",
+        imports: BELOW_PROCESSES,
+        libraries: Libraries::Any,
+        reach: Reach::Io,
+    },
+    Layer {
+        name: "controller",
+        imports: BELOW_PROCESSES,
+        libraries: Libraries::Any,
+        reach: Reach::Io,
+    },
     Layer {
         name: "cli",
         imports: &[
@@ -136,13 +147,13 @@ const LAYERS: &[Layer] = &[
             "controller",
         ],
         libraries: Libraries::Any,
-        reach: Reach::World,
+        reach: Reach::Io,
     },
-    Layer { name: "main", imports: &["cli"], libraries: Libraries::Any, reach: Reach::World },
+    Layer { name: "main", imports: &["cli"], libraries: Libraries::Any, reach: Reach::Io },
 ];
 
-/// What of the standard library touches the world.
-const WORLD: [&str; 7] = ["fs", "net", "env", "process", "thread", "io", "os"];
+/// What of the standard library does I/O or asks the system.
+const IO: [&str; 7] = ["fs", "net", "env", "process", "thread", "io", "os"];
 
 /// What of `std::net` is a value: an address opens no connection.
 const ADDRESSES: [&str; 4] = ["IpAddr", "Ipv4Addr", "Ipv6Addr", "SocketAddr"];
@@ -200,7 +211,7 @@ pub(crate) fn check(file: &File, crates: &Crates) -> Vec<Finding> {
     for path in named(&code) {
         let finding = match inside(&path, &modules) {
             Some(target) => foreign_module(layer, &target),
-            None => foreign_library(layer, &path, &modules, crates).or_else(|| world(layer, &path)),
+            None => foreign_library(layer, &path, &modules, crates).or_else(|| io(layer, &path)),
         };
         if let Some(text) = finding {
             report(path.line, text);
@@ -209,8 +220,7 @@ pub(crate) fn check(file: &File, crates: &Crates) -> Vec<Finding> {
     for token in tokens(&code) {
         let is_async = matches!(token.text.as_str(), "async" | "await");
         let is_chance = CHANCE.contains(&token.text.as_str());
-        if (layer.reach == Reach::Values && is_async) || (layer.reach != Reach::World && is_chance)
-        {
+        if (layer.reach == Reach::Values && is_async) || (layer.reach != Reach::Io && is_chance) {
             report(token.line, format!("{} must not see `{}`", layer.name, token.text));
         }
     }
@@ -290,16 +300,16 @@ fn foreign_library(
         .then(|| format!("{} must not see the library {name}", layer.name))
 }
 
-fn world(layer: &Layer, path: &Named) -> Option<String> {
-    if layer.reach == Reach::World {
+fn io(layer: &Layer, path: &Named) -> Option<String> {
+    if layer.reach == Reach::Io {
         return None;
     }
     let part = |at: usize| path.parts.get(at).map_or("", String::as_str);
     let is_value = part(1) == "net" && ADDRESSES.contains(&part(2));
-    let is_world = part(0) == "std" && WORLD.contains(&part(1)) && !is_value;
+    let is_io = part(0) == "std" && IO.contains(&part(1)) && !is_value;
     let asks_clock =
         path.parts.windows(2).any(|pair| CLOCKS.contains(&(pair[0].as_str(), pair[1].as_str())));
-    (is_world || asks_clock).then(|| {
+    (is_io || asks_clock).then(|| {
         let named = path.parts.join("::");
         format!("{} must not see {named}: no I/O, no clock, no chance there", layer.name)
     })
@@ -362,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn the_world_is_found_in_the_core() {
+    fn io_is_found_in_the_core() {
         let cases = [
             ("fn f() { std::fs::read(p) }", "std::fs::read"),
             ("use std::{fmt, env::var};", "std::env::var"),
@@ -387,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn the_world_passes_in_shells_and_test_libraries_in_tests() {
+    fn io_passes_above_the_core_and_test_libraries_in_tests() {
         expect(
             "src/client/a.rs",
             "use tokio::time::Instant; async fn f() { std::fs::read() }",

@@ -1,7 +1,7 @@
 //! An API server in memory: what kube-apiserver answers for volumes, claims and what lies around
 //! them, without a network, a clock or threads.
 //!
-//! It exists so that the demo and the simulation can drive the real shells, through kube's own
+//! It exists so that the demo and the simulation can drive the real webhook and controller, through kube's own
 //! client, over a cluster whose every answer repeats under the same seed. [`ClusterState`] is a plain
 //! state machine: [`ClusterState::begin`] takes a request and either answers or hands out the
 //! `AdmissionReview` that must be judged first; [`ClusterState::resume`] goes on with the verdict. Nothing

@@ -2,7 +2,7 @@
 //! while users delete and make claims.
 //!
 //! The API server is as small as it can be: it rejects a write that was decided on another version than
-//! the stored one. The whole shell on a simulated API server is not here.
+//! the stored one. The whole controller on a simulated API server is not here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Volumes and claims that are decided in any order, until nothing is left.
 //!
 //! What must hold after every write, whatever the order. Old views and lost writes are in `interleaved`;
-//! faults of the whole shell are not here.
+//! faults of the whole controller are not here.
 
 use std::collections::BTreeSet;
 

@@ -223,7 +223,7 @@ async fn few_requests_are_in_flight_at_once() {
     }
 }
 
-/// The places are of one client: reads through another do not wait.
+/// The limits are of one client: reads through another do not wait.
 #[tokio::test]
 async fn reads_through_another_client_do_not_wait() {
     let scene = Scene::of("claim db/data 1Gi RWO");

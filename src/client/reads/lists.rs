@@ -48,11 +48,11 @@ async fn pods<T>(
     key: &ClaimKey,
     mut take: impl FnMut(&str) -> Result<ControlFlow<T, String>, serde_json::Error>,
 ) -> ReadResult<T> {
-    let list = reader.places.lists.list(&key.namespace).await;
+    let permit = reader.limits.lists.of_namespace(&key.namespace).await;
     let space = escaped(&key.namespace);
     let (mut token, mut count) = (String::new(), PODS_COUNT_MAX);
     loop {
-        let _page = list.page().await;
+        let _page = permit.acquire().await;
         let path = format!("/api/v1/namespaces/{space}/pods?limit={count}&continue={token}");
         let text = match whole(&reader.client, &path, PAGE_BYTES_MAX).await {
             Ok(text) => Ok(AnswerText::from(text)),
@@ -60,7 +60,7 @@ async fn pods<T>(
                 count /= 7;
                 continue;
             }
-            // One pod that is larger than a page takes the turn of a large object.
+            // One pod that is larger than a page takes the permit of a large object.
             Err(Missing::TooLong) => reader.fetch(&key.namespace, &path).await,
             Err(missing) => Err(missing),
         };

@@ -2,10 +2,10 @@
 //!
 //! A read that fails is an answer too: nothing is known. Only 404 proves absence.
 
+mod fair_semaphore;
 mod lists;
 mod owners;
 mod reader;
-mod shares;
 mod text;
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! One client and the places that all reads through it share.
+//! One client and the limits of all reads through it.
 //!
 //! Tenants choose how large their claims, pods and config maps are, and how many reviews read them at once. Usual
-//! answers are read as they come; of large ones few are held at a time, each namespace's in turn.
+//! answers are read as they come; of large ones few are held at a time, and of each namespace one.
 
 use std::fmt::Write as _;
 use std::ops::Deref;
@@ -10,47 +10,47 @@ use std::sync::Arc;
 use kube::Client;
 use tokio::sync::SemaphorePermit;
 
-use super::shares::{ListPermit, Shares};
+use super::fair_semaphore::{FairSemaphore, NamespacePermit};
 use super::text::{ANSWER_BYTES_MAX, Missing, USUAL_BYTES_MAX, whole};
 use crate::binding::ReadResult;
 
-/// Live reads through one client. Clones share its places, so that all who read through one of them together keep
+/// Live reads through one client. Clones share its limits, so that all who read through one of them together keep
 /// within the bounds.
 #[derive(Clone)]
 pub struct LiveReader {
     pub(super) client: Client,
-    pub(super) places: Arc<Places>,
+    pub(super) limits: Arc<ReadLimits>,
 }
 
 /// How much is in flight at once, of all namespaces and of each.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct ReadLimits {
     /// Requests. 64: each has a connection to the API server, of some 100 KiB, which would be hundreds of MiB if every
     /// read of 1,024 reviews had one; and it does not answer more of them at a time than it has cores.
-    requests: Shares,
+    requests: FairSemaphore,
     /// Large answers: one is 10 MiB. It is requested again once it has a permit, so that a read which waits for one
     /// holds neither a connection nor the permit of a usual read.
-    large: Shares,
+    large: FairSemaphore,
     /// Pages of pods: tenants choose how many pods they have, and how large those are. Two pages take 4 MiB; a
     /// namespace of thousands waits for its own lists, and others for a page of it.
-    pub(super) lists: Shares,
+    pub(super) lists: FairSemaphore,
 }
 
 impl std::fmt::Debug for LiveReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LiveReader").field("places", &self.places).finish_non_exhaustive()
+        f.debug_struct("LiveReader").field("limits", &self.limits).finish_non_exhaustive()
     }
 }
 
 impl LiveReader {
     /// Reads through `client`.
     pub fn new(client: Client) -> Self {
-        let places = Places {
-            requests: Shares::new(64, 32),
-            large: Shares::new(1, 1),
-            lists: Shares::new(2, 1),
+        let limits = ReadLimits {
+            requests: FairSemaphore::new(64, 32),
+            large: FairSemaphore::new(1, 1),
+            lists: FairSemaphore::new(2, 1),
         };
-        Self { client, places: Arc::new(places) }
+        Self { client, limits: Arc::new(limits) }
     }
 
     /// What the API server says at `path`, about an object of this namespace; empty where there is none.
@@ -60,13 +60,13 @@ impl LiveReader {
         path: &str,
     ) -> Result<AnswerText<'a>, Missing> {
         let usual = {
-            let _turn = turn(&self.places.requests, namespace).await;
+            let _permit = acquire(&self.limits.requests, namespace).await;
             whole(&self.client, path, USUAL_BYTES_MAX).await
         };
         match usual {
             Ok(text) => Ok(text.into()),
             Err(Missing::TooLong) => {
-                let turn = turn(&self.places.large, namespace).await;
+                let permit = acquire(&self.limits.large, namespace).await;
                 let text =
                     whole(&self.client, path, ANSWER_BYTES_MAX).await.inspect_err(|missing| {
                         if *missing == Missing::TooLong {
@@ -76,7 +76,7 @@ impl LiveReader {
                             );
                         }
                     })?;
-                Ok(AnswerText { text, _turn: Some(turn) })
+                Ok(AnswerText { text, _permit: Some(permit) })
             }
             Err(missing) => Err(missing),
         }
@@ -96,24 +96,24 @@ impl LiveReader {
     }
 }
 
-/// An answer, and its turn if it is large.
+/// An answer, and its permit if it is large.
 #[derive(Debug)]
 pub(super) struct AnswerText<'a> {
     text: String,
-    _turn: Option<Turn<'a>>,
+    _permit: Option<ReadPermit<'a>>,
 }
 
-/// A place among the requests, or the large answers, in flight; dropping it makes room for another.
+/// A permit for a request, or for a large answer, until it is dropped.
 #[derive(Debug)]
-struct Turn<'a>(
-    #[expect(dead_code, reason = "held")] (Option<SemaphorePermit<'a>>, ListPermit<'a, 'a>),
+struct ReadPermit<'a>(
+    #[expect(dead_code, reason = "held")] (Option<SemaphorePermit<'a>>, NamespacePermit<'a, 'a>),
 );
 
-/// A place, once the namespace has its share and there is one.
-async fn turn<'a>(shares: &'a Shares, namespace: &'a str) -> Turn<'a> {
-    let list = shares.list(namespace).await;
+/// Waits for a permit of the namespace, then for one of the semaphore.
+async fn acquire<'a>(semaphore: &'a FairSemaphore, namespace: &'a str) -> ReadPermit<'a> {
+    let of_namespace = semaphore.of_namespace(namespace).await;
     // It is never closed.
-    Turn((list.page().await, list))
+    ReadPermit((of_namespace.acquire().await, of_namespace))
 }
 
 impl Deref for AnswerText<'_> {
@@ -126,7 +126,7 @@ impl Deref for AnswerText<'_> {
 
 impl From<String> for AnswerText<'_> {
     fn from(text: String) -> Self {
-        Self { text, _turn: None }
+        Self { text, _permit: None }
     }
 }
 

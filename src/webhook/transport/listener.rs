@@ -224,7 +224,7 @@ impl Connection {
     }
 }
 
-/// Waits for the `ClientHello`, then for a turn to sign, then for the rest. The stream is boxed: each function that
+/// Waits for the `ClientHello`, then for a permit to sign, then for the rest. The stream is boxed: each function that
 /// passes it on would otherwise reserve room for it.
 async fn handshake(
     stream: TcpStream,
@@ -233,12 +233,12 @@ async fn handshake(
 ) -> Result<Box<TlsStream<TcpStream>>, (HandshakeFailure, String)> {
     let hello = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), stream);
     let hello = hello.await.map_err(|error| failure(&error))?;
-    let turn = handshakes.take().await?;
+    let permit = handshakes.take().await?;
     let mut accept = hello.into_stream(tls.load_full());
     let first = poll_fn(|cx| Poll::Ready(Pin::new(&mut accept).poll(cx))).await;
-    // The turn ends only after the thread has polled its other sockets, so that many handshakes never delay a review.
+    // The permit is held until the thread has polled its other sockets, so that many handshakes never delay a review.
     tokio::task::yield_now().await;
-    drop(turn);
+    drop(permit);
     match first {
         Poll::Ready(done) => done,
         Poll::Pending => accept.await,
@@ -256,25 +256,25 @@ fn failure(error: &io::Error) -> (HandshakeFailure, String) {
 
 /// Limits how many handshakes of one thread sign at once; some others wait in order.
 struct HandshakeQueue {
-    turns: Semaphore,
-    places: Semaphore,
+    signing: Semaphore,
+    waiting: Semaphore,
 }
 
 impl HandshakeQueue {
     fn new(limits: &Limits) -> Self {
         Self {
-            turns: Semaphore::new(limits.handshakes_at_once),
-            places: Semaphore::new(limits.handshake_queue),
+            signing: Semaphore::new(limits.handshakes_at_once),
+            waiting: Semaphore::new(limits.handshake_queue),
         }
     }
 
     async fn take(&self) -> Result<SemaphorePermit<'_>, (HandshakeFailure, String)> {
         let full = || (HandshakeFailure::QueueFull, "too many handshakes wait".to_owned());
-        if let Ok(turn) = self.turns.try_acquire() {
-            return Ok(turn);
+        if let Ok(permit) = self.signing.try_acquire() {
+            return Ok(permit);
         }
-        let _place = self.places.try_acquire().map_err(|_| full())?;
-        self.turns.acquire().await.map_err(|_| full())
+        let _waiting = self.waiting.try_acquire().map_err(|_| full())?;
+        self.signing.acquire().await.map_err(|_| full())
     }
 }
 
@@ -283,18 +283,18 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_queue_for_a_turn_is_bounded_and_those_who_give_up_leave_it() {
+    async fn the_queue_for_a_permit_is_bounded_and_those_who_give_up_leave_it() {
         let limits = Limits { handshakes_at_once: 1, handshake_queue: 1, ..Limits::reviews() };
         let handshakes = HandshakeQueue::new(&limits);
-        let turn = handshakes.take().await.unwrap();
+        let permit = handshakes.take().await.unwrap();
         let waiting = Box::pin(handshakes.take());
         let mut waiting = polled_once(waiting).await;
         assert_eq!(handshakes.take().await.unwrap_err().0, HandshakeFailure::QueueFull);
-        drop(turn);
-        let turn = waiting.as_mut().await.unwrap();
+        drop(permit);
+        let permit = waiting.as_mut().await.unwrap();
         give_up_waiting(&handshakes).await;
-        assert_eq!(handshakes.places.available_permits(), 1);
-        drop(turn);
+        assert_eq!(handshakes.waiting.available_permits(), 1);
+        drop(permit);
         assert!(handshakes.take().await.is_ok());
     }
 
@@ -307,7 +307,7 @@ mod tests {
 
     async fn give_up_waiting(handshakes: &HandshakeQueue) {
         let waiting = polled_once(Box::pin(handshakes.take())).await;
-        assert_eq!(handshakes.places.available_permits(), 0);
+        assert_eq!(handshakes.waiting.available_permits(), 0);
         drop(waiting);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Metrics of Kubernetes' own binder have its names only where they replace them: in mode `full`, and from the leader.
 //! Elsewhere kube-controller-manager or the leader has them too, and their names get the prefix `bindery_`. Objects are
-//! counted all the time (`census`). No label comes from a tenant but those that Kubernetes' own metrics have:
+//! counted all the time (`object_counts`). No label comes from a tenant but those that Kubernetes' own metrics have:
 //! namespaces, and the classes that claims and volumes name.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +12,10 @@ use prometheus::{
     GaugeVec, Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry, TextEncoder,
 };
 
-use super::census::{Counts, ObjectCounts};
 use super::certificates::metrics::CertificateMetrics;
 use super::mode::ControllerMode;
 use super::operation_metrics::OperationMetrics;
+use super::object_counts::{Counts, ObjectCounts};
 use crate::binding::Write;
 use crate::client::send::WriteOutcome;
 use crate::telemetry::configuration::ConfigurationMetrics;

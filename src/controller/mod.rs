@@ -3,7 +3,6 @@
 //! The core that also drives `plan` and the webhook decides (`binding`); the controller carries that out at a rate that a
 //! shared API server can bear.
 
-mod census;
 pub mod certificates;
 mod configuration;
 mod delay_queue;
@@ -15,6 +14,7 @@ mod lead;
 pub mod metrics;
 pub mod mode;
 mod operation_metrics;
+mod object_counts;
 pub mod reads;
 pub mod reconciler;
 mod recycle;

@@ -10,7 +10,6 @@ use tokio::sync::mpsc::channel;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::census::ObjectCounter;
 use super::certificates::CertificateSettings;
 use super::certificates::renewal::CertificateRenewal;
 use super::configuration;
@@ -20,6 +19,7 @@ use super::fallback::{Fallback, remedy};
 use super::lead::Lead;
 use super::metrics::ControllerMetrics;
 use super::mode::ControllerMode;
+use super::object_counts::ObjectCounter;
 use super::reconciler::Reconciler;
 use super::recycle::Recyclers;
 use super::runner::{Requests, Runner};

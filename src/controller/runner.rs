@@ -13,12 +13,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
-use super::census::ObjectCounter;
 use super::error::LoopError;
 use super::event_sender::{EventSender, WatchEvent};
 use super::fallback::Fallback;
 use super::lead::NO_EXPIRY;
 use super::metrics::ControllerMetrics;
+use super::object_counts::ObjectCounter;
 use super::reads::PendingRead;
 use super::reconciler::{PendingEvent, Reconciler, Task};
 use super::recycle::Recyclers;

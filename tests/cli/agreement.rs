@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bindery_sim::Chance;
+use bindery_sim::SeededRng;
 use serde_json::Value;
 
 use super::schemas::expect_valid;
@@ -202,10 +202,10 @@ fn plan_binds_a_new_pair_only_if_check_lets_both_be_created() {
     const WORLDS: u64 = 60;
     let mut bound = 0;
     for seed in 0..WORLDS {
-        let mut chance = Chance::new(seed);
+        let mut rng = SeededRng::new(seed);
         let folder = Folder::new();
-        folder.write("stored.yaml", stored_world(&mut chance));
-        folder.write("new.yaml", new_objects(&mut chance));
+        folder.write("stored.yaml", stored_world(&mut rng));
+        folder.write("new.yaml", new_objects(&mut rng));
         let files = ["-f", "stored.yaml", "-f", "new.yaml", "-o", "json"];
         let plan = json(&folder.run(&[&["plan"], &files[..]].concat()));
         let check = folder.run(&["check", "-f", "new.yaml", "--live", "stored.yaml", "-o", "json"]);
@@ -242,8 +242,8 @@ fn denied(report: &Value) -> BTreeSet<String> {
     denials.map(name).collect()
 }
 
-fn pick<'a>(chance: &mut Chance, from: &[&'a str]) -> &'a str {
-    from[usize::try_from(chance.below(from.len() as u64)).expect("a place")]
+fn pick<'a>(rng: &mut SeededRng, from: &[&'a str]) -> &'a str {
+    from[usize::try_from(rng.below(from.len() as u64)).expect("a place")]
 }
 
 const CLASSES: [&str; 3] = ["", ", storageClassName: ''", ", storageClassName: slow"];
@@ -268,19 +268,19 @@ const SOURCES: [&str; 6] = [
 ];
 
 /// A volume; `metadata` and `more` continue what is there.
-fn random_volume(chance: &mut Chance, name: &str, metadata: &str, more: &str) -> String {
-    let (size, mode) = (pick(chance, &SIZES), pick(chance, &MODES));
-    let class = pick(chance, &CLASSES);
-    let source = pick(chance, &SOURCES).replace("NAME", name);
+fn random_volume(rng: &mut SeededRng, name: &str, metadata: &str, more: &str) -> String {
+    let (size, mode) = (pick(rng, &SIZES), pick(rng, &MODES));
+    let class = pick(rng, &CLASSES);
+    let source = pick(rng, &SOURCES).replace("NAME", name);
     format!(
         "{{apiVersion: v1, kind: PersistentVolume, metadata: {{name: {name}{metadata}}}, spec: {{capacity: \
          {{storage: {size}}}, accessModes: [{mode}]{source}{class}{more}}}"
     )
 }
 
-fn random_claim(chance: &mut Chance, name: &str, metadata: &str, more: &str) -> String {
-    let (size, mode) = (pick(chance, &REQUESTS), pick(chance, &MODES));
-    let class = pick(chance, &CLASSES);
+fn random_claim(rng: &mut SeededRng, name: &str, metadata: &str, more: &str) -> String {
+    let (size, mode) = (pick(rng, &REQUESTS), pick(rng, &MODES));
+    let class = pick(rng, &CLASSES);
     format!(
         "{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{namespace: db, name: {name}{metadata}}}, spec: \
          {{accessModes: [{mode}], resources: {{requests: {{storage: {size}}}}}{class}{more}}}"
@@ -288,8 +288,8 @@ fn random_claim(chance: &mut Chance, name: &str, metadata: &str, more: &str) -> 
 }
 
 /// What is stored: classes, one of them perhaps the default, and static volumes and claims.
-fn stored_world(chance: &mut Chance) -> String {
-    let mark = pick(chance, &["true", "false"]);
+fn stored_world(rng: &mut SeededRng) -> String {
+    let mark = pick(rng, &["true", "false"]);
     let class = |name: &str, mark: &str| {
         format!(
             "{{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {{name: {name}, annotations: \
@@ -300,7 +300,7 @@ fn stored_world(chance: &mut Chance) -> String {
     let mut items = vec![class("slow", "false"), class("fast", mark)];
     for name in ["v0", "v1"] {
         let holder = pick(
-            chance,
+            rng,
             &[
                 "",
                 "",
@@ -309,21 +309,21 @@ fn stored_world(chance: &mut Chance) -> String {
              db, name: gone, uid: u-gone}",
             ],
         );
-        let volume = random_volume(chance, name, &format!(", uid: u-{name}"), holder);
+        let volume = random_volume(rng, name, &format!(", uid: u-{name}"), holder);
         items.push(format!("{volume}, status: {{phase: Available}}}}"));
     }
-    items.push(random_claim(chance, "c9", ", uid: u-c9", "") + "}");
+    items.push(random_claim(rng, "c9", ", uid: u-c9", "") + "}");
     format!("kind: List\nitems:\n- {}\n", items.join("\n- "))
 }
 
 /// Objects that are still to be created.
-fn new_objects(chance: &mut Chance) -> String {
+fn new_objects(rng: &mut SeededRng) -> String {
     let mut objects = Vec::new();
     for name in ["v2", "v3"] {
         let annotation =
-            pick(chance, &["", "", ", annotations: {pv.kubernetes.io/bound-by-controller: 'yes'}"]);
+            pick(rng, &["", "", ", annotations: {pv.kubernetes.io/bound-by-controller: 'yes'}"]);
         let holder = pick(
-            chance,
+            rng,
             &[
                 "",
                 ", claimRef: {namespace: db, name: c0}",
@@ -333,14 +333,14 @@ fn new_objects(chance: &mut Chance) -> String {
                 ", claimRef: {namespace: db, name: c1, uid: u-gone}",
             ],
         );
-        objects.push(random_volume(chance, name, annotation, holder) + "}");
+        objects.push(random_volume(rng, name, annotation, holder) + "}");
     }
     for name in ["c0", "c1"] {
         let annotation =
-            pick(chance, &["", "", "", ", annotations: {pv.kubernetes.io/bind-completed: 'yes'}"]);
+            pick(rng, &["", "", "", ", annotations: {pv.kubernetes.io/bind-completed: 'yes'}"]);
         let named =
-            pick(chance, &["", "", ", volumeName: v0", ", volumeName: v2", ", volumeName: v3"]);
-        objects.push(random_claim(chance, name, annotation, named) + "}");
+            pick(rng, &["", "", ", volumeName: v0", ", volumeName: v2", ", volumeName: v3"]);
+        objects.push(random_claim(rng, name, annotation, named) + "}");
     }
     objects.join("\n---\n")
 }

@@ -58,9 +58,9 @@ const WORDS: &[&str] = &[
 ];
 
 /// Numbers that look like none (`SplitMix64`).
-pub(crate) struct Chance(u64);
+pub(crate) struct SeededRng(u64);
 
-impl Chance {
+impl SeededRng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -97,82 +97,81 @@ impl<'a> Mutator<'a> {
     }
 
     /// Makes the next input in `input`: an entry of the corpus after up to four changes.
-    pub(crate) fn make(&self, chance: &mut Chance, input: &mut Vec<u8>) {
+    pub(crate) fn make(&self, rng: &mut SeededRng, input: &mut Vec<u8>) {
         input.clear();
-        input.extend_from_slice(chance.one_of::<Vec<u8>>(self.corpus));
-        for _ in 0..=chance.below(4) {
-            self.change(chance, input);
+        input.extend_from_slice(rng.one_of::<Vec<u8>>(self.corpus));
+        for _ in 0..=rng.below(4) {
+            self.change(rng, input);
         }
         input.truncate(BYTES_MAX);
     }
 
-    fn change(&self, chance: &mut Chance, input: &mut Vec<u8>) {
-        let place = chance.below(input.len());
-        match chance.below(12) {
-            0 => flip(chance, input, place),
+    fn change(&self, rng: &mut SeededRng, input: &mut Vec<u8>) {
+        let place = rng.below(input.len());
+        match rng.below(12) {
+            0 => flip(rng, input, place),
             1 => {
-                let byte = chance.next().to_le_bytes()[0];
+                let byte = rng.next().to_le_bytes()[0];
                 if let Some(old) = input.get_mut(place) {
                     *old = byte;
                 }
             }
             2 => input.truncate(place),
-            3 => drop(input.drain(slice(chance, input.len(), place))),
+            3 => drop(input.drain(slice(rng, input.len(), place))),
             4 => {
-                let slice = slice(chance, input.len(), place);
-                let (copy, to) = (input[slice].to_vec(), chance.below(input.len()));
+                let slice = slice(rng, input.len(), place);
+                let (copy, to) = (input[slice].to_vec(), rng.below(input.len()));
                 drop(input.splice(to..to, copy));
             }
-            5 => self.splice(chance, input, place),
+            5 => self.splice(rng, input, place),
             6 => {
-                let word = self.word(chance).as_bytes().to_vec();
+                let word = self.word(rng).as_bytes().to_vec();
                 drop(input.splice(place..place, word));
             }
             7 => {
-                let part = self.part(chance);
+                let part = self.part(rng);
                 drop(input.splice(place..place, part));
             }
             _ => {
                 let run = run(input, place);
-                let word =
-                    if chance.below(3) == 0 { self.part(chance) } else { self.word(chance).into() };
+                let word = if rng.below(3) == 0 { self.part(rng) } else { self.word(rng).into() };
                 drop(input.splice(run, word));
             }
         }
     }
 
     /// Goes on as another entry does from some place on.
-    fn splice(&self, chance: &mut Chance, input: &mut Vec<u8>, place: usize) {
-        let other = chance.one_of(self.corpus);
-        let from = chance.below(other.len());
+    fn splice(&self, rng: &mut SeededRng, input: &mut Vec<u8>, place: usize) {
+        let other = rng.one_of(self.corpus);
+        let from = rng.below(other.len());
         input.truncate(place);
         input.extend_from_slice(&other[from..]);
     }
 
-    fn word(&self, chance: &mut Chance) -> &'a str {
-        let words = if chance.below(3) == 0 { WORDS } else { self.words };
-        chance.one_of::<&'a str>(words)
+    fn word(&self, rng: &mut SeededRng) -> &'a str {
+        let words = if rng.below(3) == 0 { WORDS } else { self.words };
+        rng.one_of::<&'a str>(words)
     }
 
     /// A run of letters of the corpus.
-    fn part(&self, chance: &mut Chance) -> Vec<u8> {
-        let other = chance.one_of(self.corpus);
-        let place = chance.below(other.len());
+    fn part(&self, rng: &mut SeededRng) -> Vec<u8> {
+        let other = rng.one_of(self.corpus);
+        let place = rng.below(other.len());
         other[run(other, place)].to_vec()
     }
 }
 
-fn flip(chance: &mut Chance, input: &mut [u8], place: usize) {
-    let bit = chance.below(8);
+fn flip(rng: &mut SeededRng, input: &mut [u8], place: usize) {
+    let bit = rng.below(8);
     if let Some(byte) = input.get_mut(place) {
         *byte ^= 1 << bit;
     }
 }
 
 /// A short stretch from `place` on.
-fn slice(chance: &mut Chance, length: usize, place: usize) -> std::ops::Range<usize> {
-    let longest = if chance.below(4) == 0 { length } else { 32 };
-    place..(place + 1 + chance.below(longest)).min(length)
+fn slice(rng: &mut SeededRng, length: usize, place: usize) -> std::ops::Range<usize> {
+    let longest = if rng.below(4) == 0 { length } else { 32 };
+    place..(place + 1 + rng.below(longest)).min(length)
 }
 
 /// The word around `place`, or the one byte that is none.
@@ -190,7 +189,7 @@ fn the_same_number_makes_the_same_input_and_others_make_others() {
     let mutator = Mutator::new(&corpus, &["word"]);
     let made = |seed| {
         let mut input = Vec::new();
-        mutator.make(&mut Chance::new(seed), &mut input);
+        mutator.make(&mut SeededRng::new(seed), &mut input);
         input
     };
     let inputs: std::collections::BTreeSet<Vec<u8>> = (0..1_000).map(made).collect();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::{fs, str};
 
 use crate::decoders::{Decoder, Outcome};
-use crate::mutate::{Chance, Mutator};
+use crate::mutate::{Mutator, SeededRng};
 
 /// Inputs of each decoder by default: a few seconds in all.
 const USUAL: u64 = 20_000;
@@ -26,7 +26,7 @@ pub(crate) fn run(decoder: &Decoder) {
     let broken = (0..count).step_by(1_000).find_map(|first| {
         let guarded = AssertUnwindSafe(|| {
             for number in first..(first + 1_000).min(count) {
-                mutator.make(&mut Chance::new(number), &mut input);
+                mutator.make(&mut SeededRng::new(number), &mut input);
                 read += u64::from((decoder.check)(&input) == Outcome::Read);
             }
         });

@@ -25,7 +25,7 @@ const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
 /// Namespaces that may not be deleted. Kubernetes: the admission plugin `NamespaceLifecycle`.
-const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
+const PROTECTED_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
 
 /// What a delete does to the stored object.
 enum DeleteEffect {
@@ -40,7 +40,7 @@ impl ClusterState {
     /// Begins a delete: up to mutating admission.
     pub(super) fn delete(&mut self, call: Call) -> Result<Progress, StatusError> {
         let existing = self.find(&call)?;
-        if call.resource.plural == "namespaces" && IMMORTAL_NAMESPACES.contains(&&*call.name) {
+        if call.resource.plural == "namespaces" && PROTECTED_NAMESPACES.contains(&&*call.name) {
             let why = "this namespace may not be deleted";
             return Err(StatusError::forbidden(call.resource, &call.name, why));
         }
@@ -175,7 +175,7 @@ impl ClusterState {
         DeleteEffect::Marked(object)
     }
 
-    /// What happens to an object that may end in peace; `None` when it is deleted as any other. A
+    /// What happens to an object that may terminate gracefully; `None` when it is deleted as any other. A
     /// grace period that runs already can only be shortened.
     fn graceful_effect(
         &self,

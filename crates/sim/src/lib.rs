@@ -16,7 +16,6 @@
 //! apply that changes an object (answered with 409) and strategic merge patches of lists (415), quotas,
 //! authorization, and controllers: a protection finalizer stays unless the caller removes it.
 
-mod chance;
 mod cluster;
 mod delete;
 pub mod demo;
@@ -29,6 +28,7 @@ mod patch;
 mod request;
 mod resource;
 mod review;
+mod rng;
 mod selector;
 mod service;
 mod status;
@@ -40,11 +40,11 @@ mod uid;
 mod watch;
 mod write;
 
-pub use chance::Chance;
 pub use cluster::ClusterState;
 pub use history::{Accepted, Witness};
 pub use outcome::{Body, Progress, Response, ReviewOutcome};
 pub use request::{ApiRequest, Method, RequestUser};
 pub use review::{Phase, Review};
+pub use rng::SeededRng;
 pub use service::{ApiServer, Lost, Reviewer, Stream};
 pub use watch::Watch;

@@ -1,11 +1,11 @@
 //! Identifiers that look random and repeat under the same seed.
 
-use super::chance::Chance;
+use super::rng::SeededRng;
 
 /// A sequence of identifiers; the same seed gives the same sequence.
 #[derive(Debug, Clone)]
 pub(super) struct Uids {
-    chance: Chance,
+    rng: SeededRng,
 }
 
 /// Letters of a generated name's suffix. Kubernetes: `k8s.io/apimachinery/pkg/util/rand` leaves out
@@ -18,12 +18,12 @@ const SUFFIX_LENGTH: usize = 5;
 impl Uids {
     /// A sequence that depends on `seed` alone.
     pub(super) fn new(seed: u64) -> Self {
-        Self { chance: Chance::new(seed) }
+        Self { rng: SeededRng::new(seed) }
     }
 
     /// The next identifier, in the shape of a version 4 UUID.
     pub(super) fn next_uid(&mut self) -> String {
-        let (high, low) = (self.chance.next_number(), self.chance.next_number());
+        let (high, low) = (self.rng.next_number(), self.rng.next_number());
         let third = 0x4000 | (high & 0x0fff);
         let fourth = 0x8000 | (low >> 50);
         let (first, second) = (high >> 32, (high >> 16) & 0xffff);
@@ -32,7 +32,7 @@ impl Uids {
 
     /// The next suffix of a generated name.
     pub(super) fn next_suffix(&mut self) -> String {
-        let mut rest = self.chance.next_number();
+        let mut rest = self.rng.next_number();
         let mut suffix = String::with_capacity(SUFFIX_LENGTH);
         for letters in std::iter::repeat_n(SUFFIX_LETTERS, SUFFIX_LENGTH) {
             let count = letters.len() as u64;

@@ -39,7 +39,7 @@ pub(super) fn event_object(key: &ClaimKey) -> EventObject<'_> {
 impl SettledCluster {
     /// What is said of an object of which too little is known, and of one whose manifest is denied.
     pub(super) fn notes_on(&self, object: &ObjectKey) -> impl Iterator<Item = String> {
-        let open = self.settlement.open.get(object);
+        let open = self.settlement.missing.get(object);
         let open = open.map(|open| lacks(self.place(), &self.state.listed, open));
         open.into_iter().chain(self.denied.note_on(object))
     }

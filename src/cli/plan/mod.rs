@@ -36,7 +36,7 @@ pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
     let SettledCluster { state, settlement, denied } = &cluster;
     let StorageState { view, listed, source, .. } = state;
     let mut plan = PlanReport::of(&cluster);
-    let mut open: BTreeSet<Collection> = settlement.open.values().flatten().copied().collect();
+    let mut open: BTreeSet<Collection> = settlement.missing.values().flatten().copied().collect();
     // Without any claim nothing is open, but the input may lack them.
     let has_none = view.claims().next().is_none() && denied.claims.is_empty();
     let is_blind = has_none && !listed.has(Collection::Claims);

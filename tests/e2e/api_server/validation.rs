@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use bindery_sim::{ApiRequest, Chance, ClusterState, Method as Verb};
+use bindery_sim::{ApiRequest, ClusterState, Method as Verb, SeededRng};
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn what_the_api_server_rejects_is_predicted_and_simulated() {
     let (mut wrong, mut denied) = (Vec::new(), 0);
     let mut simulated = ClusterState::new(1, jiff::Timestamp::now());
     for seed in 0..all {
-        let (object, what) = object(&mut Chance::new(seed));
+        let (object, what) = object(&mut SeededRng::new(seed));
         let reported = predicted(&object);
         let path = if object["kind"] == "PersistentVolume" {
             "/api/v1/persistentvolumes?dryRun=All"
@@ -101,18 +101,18 @@ fn predicted(object: &Value) -> Option<String> {
 }
 
 /// An object that is stored every day, with up to two changes; and what they are.
-fn object(chance: &mut Chance) -> (Value, String) {
-    let is_volume = chance.below(2) == 0;
-    let mut object = if is_volume { volume(chance) } else { claim() };
+fn object(rng: &mut SeededRng) -> (Value, String) {
+    let is_volume = rng.below(2) == 0;
+    let mut object = if is_volume { volume(rng) } else { claim() };
     let mut what = Vec::new();
-    for _ in 0..=chance.below(2) {
-        let table = match (chance.below(3), is_volume) {
+    for _ in 0..=rng.below(2) {
+        let table = match (rng.below(3), is_volume) {
             (0, _) => metadata(),
             (_, true) => of_volume(),
             (_, false) => of_claim(),
         };
-        let (path, values) = chance.pick(&table).cloned().unwrap();
-        let value = chance.pick(&values).cloned().unwrap();
+        let (path, values) = rng.pick(&table).cloned().unwrap();
+        let value = rng.pick(&values).cloned().unwrap();
         put(&mut object, path, value.clone());
         what.push(format!("{path} = {}", value.to_string().chars().take(300).collect::<String>()));
     }
@@ -131,7 +131,7 @@ fn put(object: &mut Value, path: &str, value: Value) {
     *place = value;
 }
 
-fn volume(chance: &mut Chance) -> Value {
+fn volume(rng: &mut SeededRng) -> Value {
     let mut volume = json!({
         "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "validated"},
         "spec": {
@@ -145,7 +145,7 @@ fn volume(chance: &mut Chance) -> Value {
         json!({"hostPath": {"path": "/a"}}),
         json!({"local": {"path": "/a"}, "nodeAffinity": node_affinity("node-1")}),
     ];
-    json_patch::merge(&mut volume["spec"], chance.pick(&sources).unwrap());
+    json_patch::merge(&mut volume["spec"], rng.pick(&sources).unwrap());
     volume
 }
 

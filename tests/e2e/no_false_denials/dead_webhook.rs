@@ -55,12 +55,12 @@ pub(super) fn a_hung_webhook_stops_the_hazards_only() {
 /// What was there when the webhook died.
 struct Stage<'a> {
     world: World<'a>,
-    doomed: String,
+    deleted: String,
 }
 
 impl<'a> Stage<'a> {
     fn set(world: &World<'a>) -> Self {
-        let stage = Self { world: *world, doomed: format!("{}-doomed", world.name) };
+        let stage = Self { world: *world, deleted: format!("{}-deleted", world.name) };
         await_guard(world);
         for name in ["bound", "labelled", "attached", "glass"] {
             world.pair(name, &json!({}));
@@ -76,24 +76,24 @@ impl<'a> Stage<'a> {
 
     /// A pair in the namespace that will be deleted.
     fn pair_elsewhere(&self) {
-        let Self { world, doomed } = self;
-        world.namespace(doomed);
+        let Self { world, deleted } = self;
+        world.namespace(deleted);
         let class = json!({"spec": {"storageClassName": "elsewhere"}});
         world.volume("swept", &class);
         let mut claim = world.claim_of("swept", &class);
-        claim["metadata"]["namespace"] = json!(doomed);
-        let path = format!("/api/v1/namespaces/{doomed}/persistentvolumeclaims");
+        claim["metadata"]["namespace"] = json!(deleted);
+        let path = format!("/api/v1/namespaces/{deleted}/persistentvolumeclaims");
         world.post(TENANT, &path, &claim).expect_ok();
         world.until(&world.volume_path("swept"), "Bound");
     }
 
     fn everything_else_goes_on(&self) {
-        let Self { world, doomed } = self;
+        let Self { world, deleted } = self;
         self.small_changes_are_made();
         let free = world.volume_path("free");
         self.timely("a volume that was not deleted", || world.delete(STORAGE_ADMIN, &free));
         world.until_gone(&free);
-        let namespace = format!("/api/v1/namespaces/{doomed}");
+        let namespace = format!("/api/v1/namespaces/{deleted}");
         self.timely("a namespace deleted", || world.delete(ADMIN, &namespace));
         self.a_pair_lives();
         world.until_gone(&namespace);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bindery::model::annotations::{ALLOWED_NAMESPACES, TENANT};
 use bindery::rules::mutations::all_on;
 use bindery::rules::{Policy, Switch, Unlisted};
-use bindery_sim::Chance;
+use bindery_sim::SeededRng;
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -153,11 +153,11 @@ fn no_binder_gives_a_volume_to_another_tenant() {
     await_tenancy(&plane);
 
     named_before_it_was_made(&plane);
-    let mut chance = Chance::new(19);
+    let mut rng = SeededRng::new(19);
     let mut wanted: Vec<(&str, String)> = Vec::new();
     for number in 0..claims_count() {
-        let class = *chance.pick(&["", DELAYED]).unwrap();
-        let space = *chance.pick(&["red", "red", "blue", "blue", OUTSIDER]).unwrap();
+        let class = *rng.pick(&["", DELAYED]).unwrap();
+        let space = *rng.pick(&["red", "red", "blue", "blue", OUTSIDER]).unwrap();
         let name = format!("c-{number}");
         let overlay = json!({"storageClassName": class});
         if space != OUTSIDER {
@@ -169,7 +169,7 @@ fn no_binder_gives_a_volume_to_another_tenant() {
                 class,
                 &json!({"labels": {TENANT: space}}),
             );
-        } else if chance.happens(500) {
+        } else if rng.happens(500) {
             let marks = json!({"annotations": {ALLOWED_NAMESPACES: "red,blue"}});
             volume_of(&plane, &format!("listed-{number}"), class, &marks);
         }

@@ -18,7 +18,7 @@ use std::fmt::Write;
 use std::sync::LazyLock;
 use std::time::Instant;
 
-use bindery_sim::Chance;
+use bindery_sim::SeededRng;
 
 use crate::random_faults::{kind, scenario};
 use crate::runs::{chosen, count, each, text};
@@ -219,11 +219,11 @@ impl Table {
 
     /// The pair of faults of a seed.
     fn pair(&self, seed: u64) -> Cell {
-        let mut chance = Chance::new(seed);
+        let mut rng = SeededRng::new(seed);
         let most = u64::try_from(self.paths.len()).expect("few");
-        let index = usize::try_from(chance.below(most)).expect("few");
+        let index = usize::try_from(rng.below(most)).expect("few");
         let writes = self.references[index].sent.len();
-        let strikes = (0..2).map(|_| strike(&mut chance, writes)).collect();
+        let strikes = (0..2).map(|_| strike(&mut rng, writes)).collect();
         Cell { path: self.paths[index].name.clone(), strikes }
     }
 }
@@ -241,13 +241,13 @@ fn may_end_otherwise(cell: &Cell) -> bool {
     is_path && cell.strikes.iter().any(is_old)
 }
 
-fn strike(chance: &mut Chance, writes: usize) -> Strike {
-    let fate = *chance.pick(&Fate::ALL).expect("a fate");
+fn strike(rng: &mut SeededRng, writes: usize) -> Strike {
+    let fate = *rng.pick(&Fate::ALL).expect("a fate");
     // What users did is hidden from the first process alone.
     let sights: Vec<Sight> =
         Sight::of(fate).iter().copied().filter(|sight| !sight.is_act()).collect();
-    let sight = *chance.pick(&sights).expect("a sight");
-    let at = 1 + chance.below(u64::try_from(writes).expect("few"));
+    let sight = *rng.pick(&sights).expect("a sight");
+    let at = 1 + rng.below(u64::try_from(writes).expect("few"));
     Strike { at: usize::try_from(at).expect("few"), fate, sight }
 }
 

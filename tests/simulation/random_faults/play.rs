@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bindery::client::lease::Timing;
 use bindery_sim::faults::Faults;
-use bindery_sim::{Accepted, ApiRequest, ApiServer, Chance, ClusterState, Method};
+use bindery_sim::{Accepted, ApiRequest, ApiServer, ClusterState, Method, SeededRng};
 use jiff::SignedDuration;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -118,7 +118,7 @@ struct Known {
 struct Play {
     server: ApiServer,
     users: Users,
-    chance: Chance,
+    rng: SeededRng,
     replicas: Vec<Replica>,
     started: usize,
     timing: Timing,
@@ -132,7 +132,7 @@ struct Play {
 
 impl Play {
     fn new(seed: u64) -> Self {
-        let mut chance = Chance::new(seed);
+        let mut rng = SeededRng::new(seed);
         let begin = Instant::now();
         let mut cluster = ClusterState::new(seed, dawn());
         let record = Record::new(Terms { way: WAY, ..terms(PROCESSES_MAX) }, begin);
@@ -142,18 +142,18 @@ impl Play {
             witness.lock().expect("whole").learn(write);
         }));
         Users::found(&mut cluster);
-        let mut faults = Faults::all(chance.next_number());
+        let mut faults = Faults::all(rng.next_number());
         faults.patience = PATIENCE;
         faults.longest_delay = DELAY_MAX;
         faults.longest_partition = PARTITION_MAX;
-        let timing = match chance.below(10) {
+        let timing = match rng.below(10) {
             0 | 1 => HASTY,
             2..7 => SHORT,
             _ => Timing::default(),
         };
         let mut play = Self {
             server: ApiServer::new(cluster),
-            users: Users::new(chance.next_number()),
+            users: Users::new(rng.next_number()),
             replicas: Vec::new(),
             started: 0,
             timing,
@@ -162,9 +162,9 @@ impl Play {
             begin,
             skew: SignedDuration::ZERO,
             breaches: Vec::new(),
-            chance,
+            rng,
         };
-        let replicas = 1 + play.chance.below(2);
+        let replicas = 1 + play.rng.below(2);
         for _ in 0..replicas {
             play.start();
         }
@@ -174,20 +174,20 @@ impl Play {
     /// Everything goes wrong.
     async fn trouble(&mut self) {
         for _ in 0..ACTIONS {
-            let pause = 200 + self.chance.below(1600);
+            let pause = 200 + self.rng.below(1600);
             self.pass(Duration::from_millis(pause)).await;
             // Often several before any replica can answer.
-            for _ in 0..=self.chance.below(3) {
+            for _ in 0..=self.rng.below(3) {
                 let Self { server, users, .. } = self;
                 server.with(|cluster| users.act(cluster));
             }
-            self.befall();
+            self.inject_faults();
         }
     }
 
-    /// What befalls processes and clocks.
-    fn befall(&mut self) {
-        match self.chance.below(40) {
+    /// Injects faults into processes and clocks.
+    fn inject_faults(&mut self) {
+        match self.rng.below(40) {
             0 | 1 => {
                 let gone = self.take_one();
                 self.known().tally.note("kill");
@@ -204,13 +204,13 @@ impl Play {
             }
             3 | 4 => self.cut_off_leader(),
             5 => {
-                let hours = self.chance.below(5);
+                let hours = self.rng.below(5);
                 let hours = i64::try_from(hours).expect("few") - 2;
                 self.skew = SignedDuration::from_mins(60 * hours + 1);
                 self.known().tally.note("clock jump");
             }
             6 => self.server.end_watches(),
-            7 => self.doom_one(),
+            7 => self.break_one(),
             8..14 => {
                 let Self { server, users, .. } = self;
                 if let Some(done) = server.with(|cluster| users.act_by_force(cluster)) {
@@ -244,10 +244,10 @@ impl Play {
     }
 
     /// Lets a task of a process panic: one that watches, the one that holds the lease, or any.
-    fn doom_one(&mut self) {
-        let part = *self.chance.pick(&["watch=", "/leases/", ""]).expect("three");
-        if let Some(replica) = self.chance.pick(&self.replicas) {
-            replica.requests.doom(Some(part));
+    fn break_one(&mut self) {
+        let part = *self.rng.pick(&["watch=", "/leases/", ""]).expect("three");
+        if let Some(replica) = self.rng.pick(&self.replicas) {
+            replica.requests.break_next(Some(part));
             // Watching replicas ask at once.
             self.server.end_watches();
         }
@@ -257,7 +257,7 @@ impl Play {
     async fn recover(&mut self) {
         for replica in &self.replicas {
             replica.transport.set(Faults::none());
-            replica.requests.doom(None);
+            replica.requests.break_next(None);
         }
         self.faults = Faults::none();
         self.users.set_kubelet(Kubelet::Succeeds);
@@ -362,7 +362,7 @@ impl Play {
     }
 
     fn start(&mut self) {
-        let seed = self.chance.next_number();
+        let seed = self.rng.next_number();
         let name = name(self.started);
         self.started += 1;
         let faults = self.faults.clone();
@@ -377,7 +377,7 @@ impl Play {
 
     fn take_one(&mut self) -> Replica {
         let count = u64::try_from(self.replicas.len()).expect("few");
-        let index = self.chance.below(count);
+        let index = self.rng.below(count);
         self.replicas.remove(usize::try_from(index).expect("few"))
     }
 

@@ -89,7 +89,7 @@ fn has_ended_after_a_panic(part: &'static str) -> bool {
         let replica = Replica::start(&server, "binder", timing, Faults::none(), 1);
         sleep(Duration::from_secs(3)).await;
         assert!(!replica.has_ended(), "it has no reason yet");
-        replica.requests.doom(Some(part));
+        replica.requests.break_next(Some(part));
         server.end_watches();
         send(&server, Method::Post, VOLUMES, volume("pv-a", "1Gi"));
         sleep(Duration::from_secs(15)).await;

@@ -27,7 +27,7 @@ pub(super) type OnWrite = Arc<dyn Fn() + Send + Sync>;
 struct Seen {
     on_write: Option<OnWrite>,
     /// The next request whose address holds this panics.
-    doomed: Option<&'static str>,
+    broken: Option<&'static str>,
     panicked_at: Option<Instant>,
     has_lost_read: bool,
     /// How often each claim was read by its name.
@@ -46,8 +46,8 @@ impl ObservedTransport {
     }
 
     /// Lets the next request panic whose address holds `part`, in the task that makes it; or none.
-    pub(super) fn doom(&self, part: Option<&'static str>) {
-        self.seen().doomed = part;
+    pub(super) fn break_next(&self, part: Option<&'static str>) {
+        self.seen().broken = part;
     }
 
     /// When a request has panicked.
@@ -68,8 +68,8 @@ impl ObservedTransport {
     fn note(&self, request: &http::Request<Body>) {
         let mut seen = self.seen();
         let address = request.uri().to_string();
-        if seen.doomed.is_some_and(|part| address.contains(part)) {
-            seen.doomed = None;
+        if seen.broken.is_some_and(|part| address.contains(part)) {
+            seen.broken = None;
             if is_live_read(request) {
                 seen.has_lost_read = true;
             } else {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bindery_sim::{Chance, ClusterState, Method};
+use bindery_sim::{ClusterState, Method, SeededRng};
 use serde_json::{Value, json};
 
 use super::{
@@ -12,33 +12,33 @@ use super::{
 };
 
 /// Does one of them, and says which; nothing if there is nothing to do it to.
-pub(super) fn act(chance: &mut Chance, cluster: &mut ClusterState) -> Option<&'static str> {
-    let (is_done, what) = match chance.below(9) {
-        0 | 1 => (take_away(chance, cluster), "claim removed by force"),
-        2..5 => (hand_over(chance, cluster), "volume handed over"),
-        5..8 => (bring_back(chance, cluster), "volume created from an export"),
-        _ => (lose_volume(chance, cluster), "volume removed by force"),
+pub(super) fn act(rng: &mut SeededRng, cluster: &mut ClusterState) -> Option<&'static str> {
+    let (is_done, what) = match rng.below(9) {
+        0 | 1 => (take_away(rng, cluster), "claim removed by force"),
+        2..5 => (hand_over(rng, cluster), "volume handed over"),
+        5..8 => (bring_back(rng, cluster), "volume created from an export"),
+        _ => (lose_volume(rng, cluster), "volume removed by force"),
     };
     is_done.then_some(what)
 }
 
 /// Takes a bound claim away from a pod that has it mounted: finalizers off, and deleted. Now and then the
 /// claim is made again under its name at once. Whether there was one.
-fn take_away(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
+fn take_away(rng: &mut SeededRng, cluster: &mut ClusterState) -> bool {
     let mut claims = all(cluster, "PersistentVolumeClaim");
     claims.retain(|claim| text(claim, "/status/phase") == "Bound" && !is_terminating(claim));
-    let Some(claim) = chance.pick(&claims) else { return false };
+    let Some(claim) = rng.pick(&claims) else { return false };
     let space = text(claim, "/metadata/namespace");
     let source = json!({"name": "data", "persistentVolumeClaim": {"claimName": name(claim)}});
     let pod = json!({
-        "metadata": {"name": format!("stranded-{}", chance.below(1000))},
+        "metadata": {"name": format!("stranded-{}", rng.below(1000))},
         "spec": {
             "containers": [{"name": "main", "image": "main"}], "volumes": [source],
-            "nodeName": chance.pick(&NODE_NAMES),
+            "nodeName": rng.pick(&NODE_NAMES),
         },
     });
     send(cluster, TENANT, Method::Post, &pods_path(space), pod);
-    if chance.happens(500) {
+    if rng.happens(500) {
         let path = format!("{VOLUMES}/{}", text(claim, "/spec/volumeName"));
         let recycle = json!({"spec": {"persistentVolumeReclaimPolicy": "Recycle"}});
         send(cluster, ADMIN, Method::Patch, &path, recycle);
@@ -46,7 +46,7 @@ fn take_away(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
     let bare = json!({"metadata": {"finalizers": null}});
     send(cluster, TENANT, Method::Patch, &claim_path(claim), bare);
     send(cluster, TENANT, Method::Delete, &claim_path(claim), Value::Null);
-    if chance.happens(500) {
+    if rng.happens(500) {
         let again = json!({
             "metadata": {"name": name(claim)},
             "spec": {
@@ -62,19 +62,19 @@ fn take_away(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
 
 /// Makes a claim for a released volume, and gives it the volume in one edit, uid and all: from then on
 /// the volume goes with it. Whether there was one.
-fn hand_over(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
+fn hand_over(rng: &mut SeededRng, cluster: &mut ClusterState) -> bool {
     let mut volumes = all(cluster, "PersistentVolume");
     volumes.retain(|volume| text(volume, "/status/phase") == "Released" && !is_terminating(volume));
-    let Some(volume) = chance.pick(&volumes) else { return false };
+    let Some(volume) = rng.pick(&volumes) else { return false };
     let spec = &volume["spec"];
     let claim = json!({
-        "metadata": {"name": format!("heir-{}", chance.below(1000))},
+        "metadata": {"name": format!("heir-{}", rng.below(1000))},
         "spec": {
             "accessModes": spec["accessModes"], "resources": {"requests": spec["capacity"]},
             "storageClassName": spec["storageClassName"], "volumeMode": spec["volumeMode"],
         },
     });
-    let space = claims_path(chance.pick(&SPACES).unwrap_or(&"default"));
+    let space = claims_path(rng.pick(&SPACES).unwrap_or(&"default"));
     let Some(claim) = send(cluster, TENANT, Method::Post, &space, claim) else { return false };
     let given = json!({
         "spec": {"claimRef": reference(&claim), "persistentVolumeReclaimPolicy": "Delete"},
@@ -86,13 +86,13 @@ fn hand_over(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
 /// Exports a bound volume, deletes it and its claim, and creates it again from the export: it names the claim
 /// that is gone, and carries the binder's mark. Now and then a user took the uid out before. Whether there was
 /// one.
-fn bring_back(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
+fn bring_back(rng: &mut SeededRng, cluster: &mut ClusterState) -> bool {
     let mut volumes = all(cluster, "PersistentVolume");
     volumes.retain(|volume| {
         let is_provisioned = !annotation(volume, "pv.kubernetes.io/provisioned-by").is_empty();
         text(volume, "/status/phase") == "Bound" && !is_provisioned
     });
-    let Some(volume) = chance.pick(&volumes) else { return false };
+    let Some(volume) = rng.pick(&volumes) else { return false };
     let holder = |field: &str| text(volume, &format!("/spec/claimRef/{field}"));
     let claim = format!("{}/{}", claims_path(holder("namespace")), holder("name"));
     let bare = json!({"metadata": {"finalizers": null}});
@@ -105,7 +105,7 @@ fn bring_back(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
         "metadata": {"uid": null, "resourceVersion": null, "creationTimestamp": null}, "status": null,
     });
     json_patch::merge(&mut export, &stored);
-    if chance.happens(300) {
+    if rng.happens(300) {
         json_patch::merge(&mut export, &json!({"spec": {"claimRef": {"uid": null}}}));
     }
     send(cluster, ADMIN, Method::Post, VOLUMES, export);
@@ -114,7 +114,7 @@ fn bring_back(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
 
 /// Takes the volume of a bound claim away, whatever protects it: the claim is Lost. Whether there was one. Not
 /// one that was provisioned: its storage would be left over.
-fn lose_volume(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
+fn lose_volume(rng: &mut SeededRng, cluster: &mut ClusterState) -> bool {
     let mut claims = all(cluster, "PersistentVolumeClaim");
     claims.retain(|claim| text(claim, "/status/phase") == "Bound");
     let mut volumes = all(cluster, "PersistentVolume");
@@ -124,7 +124,7 @@ fn lose_volume(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
         let is_provisioned = !annotation(volume, "pv.kubernetes.io/provisioned-by").is_empty();
         claims.iter().any(is_holder) && !is_provisioned
     });
-    let Some(volume) = chance.pick(&volumes) else { return false };
+    let Some(volume) = rng.pick(&volumes) else { return false };
     let bare = json!({"metadata": {"finalizers": null}});
     send(cluster, ADMIN, Method::Patch, &volume_path(volume), bare);
     send(cluster, ADMIN, Method::Delete, &volume_path(volume), Value::Null);

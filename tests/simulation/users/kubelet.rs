@@ -1,7 +1,7 @@
 //! The kubelet, as far as recycler pods go: it runs them, says how they ended, and removes those that are
 //! to go.
 
-use bindery_sim::{Chance, ClusterState, Method};
+use bindery_sim::{ClusterState, Method, SeededRng};
 use serde_json::json;
 
 use super::{all, is_terminating, pod_path, send, text};
@@ -26,7 +26,7 @@ pub(crate) enum Kubelet {
 }
 
 /// Looks at every recycler pod once.
-pub(super) fn look(kubelet: &mut Kubelet, chance: &mut Chance, cluster: &mut ClusterState) {
+pub(super) fn look(kubelet: &mut Kubelet, rng: &mut SeededRng, cluster: &mut ClusterState) {
     for pod in all(cluster, "Pod") {
         let is_placed = !text(&pod, "/spec/nodeName").is_empty();
         if pod["metadata"]["labels"][MARK].is_null() || !is_placed {
@@ -39,7 +39,7 @@ pub(super) fn look(kubelet: &mut Kubelet, chance: &mut Chance, cluster: &mut Clu
         }
         let status = match text(&pod, "/status/phase") {
             "Pending" => json!({"phase": "Running"}),
-            "Running" if fails(kubelet, chance) => {
+            "Running" if fails(kubelet, rng) => {
                 json!({"phase": "Failed", "message": "no such export"})
             }
             "Running" => json!({"phase": "Succeeded"}),
@@ -50,13 +50,13 @@ pub(super) fn look(kubelet: &mut Kubelet, chance: &mut Chance, cluster: &mut Clu
     }
 }
 
-fn fails(kubelet: &mut Kubelet, chance: &mut Chance) -> bool {
+fn fails(kubelet: &mut Kubelet, rng: &mut SeededRng) -> bool {
     match kubelet {
         Kubelet::Succeeds => false,
         Kubelet::FailsOnce => {
             *kubelet = Kubelet::Succeeds;
             true
         }
-        Kubelet::FailsAtTimes => chance.happens(FAILURES),
+        Kubelet::FailsAtTimes => rng.happens(FAILURES),
     }
 }

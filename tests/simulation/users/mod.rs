@@ -18,7 +18,7 @@ pub(crate) mod unreadable;
 
 use std::sync::Arc;
 
-use bindery_sim::{ApiRequest, Chance, ClusterState, Method, RequestUser};
+use bindery_sim::{ApiRequest, ClusterState, Method, RequestUser, SeededRng};
 use serde_json::{Value, json};
 
 pub(crate) use kubelet::Kubelet;
@@ -54,14 +54,14 @@ const CLASS_ROWS: [(&str, &str, &str); 4] = [
 
 /// People and robots.
 pub(crate) struct Users {
-    chance: Chance,
+    rng: SeededRng,
     kubelet: Kubelet,
 }
 
 impl Users {
     /// The users of a seed.
     pub(crate) fn new(seed: u64) -> Self {
-        Self { chance: Chance::new(seed), kubelet: Kubelet::FailsAtTimes }
+        Self { rng: SeededRng::new(seed), kubelet: Kubelet::FailsAtTimes }
     }
 
     /// From now on recycler pods end like this.
@@ -89,12 +89,12 @@ impl Users {
 
     /// One thing that a person does; nothing may come of it.
     pub(crate) fn act(&mut self, cluster: &mut ClusterState) -> Action {
-        people::act(&mut self.chance, cluster)
+        people::act(&mut self.rng, cluster)
     }
 
     /// One of the rare things that a person does by force, if there is something to do it to; in words.
     pub(crate) fn act_by_force(&mut self, cluster: &mut ClusterState) -> Option<&'static str> {
-        force::act(&mut self.chance, cluster)
+        force::act(&mut self.rng, cluster)
     }
 
     /// Each robot looks at the cluster once. Whether anything was written.
@@ -104,8 +104,8 @@ impl Users {
         let before = cluster.version();
         protection::look(cluster);
         provisioner::look(cluster);
-        scheduler::look(&mut self.chance, cluster);
-        kubelet::look(&mut self.kubelet, &mut self.chance, cluster);
+        scheduler::look(&mut self.rng, cluster);
+        kubelet::look(&mut self.kubelet, &mut self.rng, cluster);
         cluster.version() > before
     }
 }

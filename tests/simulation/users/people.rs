@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bindery::model::annotations::ALLOWED_NAMESPACES;
-use bindery_sim::{Chance, ClusterState, Method};
+use bindery_sim::{ClusterState, Method, SeededRng};
 use serde_json::{Value, json};
 
 use super::{
@@ -104,18 +104,18 @@ const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 const NAMES: u64 = 10;
 
 /// Does one thing, and says which.
-pub(super) fn act(chance: &mut Chance, cluster: &mut ClusterState) -> Action {
-    let action = *pick(chance, &Action::WEIGHTED);
+pub(super) fn act(rng: &mut SeededRng, cluster: &mut ClusterState) -> Action {
+    let action = *pick(rng, &Action::WEIGHTED);
     let (volumes, claims) =
         (all(cluster, "PersistentVolume"), all(cluster, "PersistentVolumeClaim"));
-    let volume = chance.pick(&volumes).map(|volume| &**volume);
-    let claim = chance.pick(&claims).map(|claim| &**claim);
+    let volume = rng.pick(&volumes).map(|volume| &**volume);
+    let claim = rng.pick(&claims).map(|claim| &**claim);
     match (action, volume, claim) {
-        (Action::CreateVolume, _, claim) => create_volume(chance, cluster, lost(&claims).or(claim)),
+        (Action::CreateVolume, _, claim) => create_volume(rng, cluster, lost(&claims).or(claim)),
         (Action::CreateClaim, ..) => {
-            let space = *pick(chance, &SPACES);
-            let name = format!("data-{}", chance_name(chance));
-            let body = new_claim(chance, &name, volume);
+            let space = *pick(rng, &SPACES);
+            let name = format!("data-{}", random_name(rng));
+            let body = new_claim(rng, &name, volume);
             send(cluster, TENANT, Method::Post, &claims_path(space), body);
         }
         (Action::DeleteVolume, Some(volume), _) => delete(cluster, ADMIN, &volume_path(volume)),
@@ -123,15 +123,15 @@ pub(super) fn act(chance: &mut Chance, cluster: &mut ClusterState) -> Action {
         (Action::RecreateClaim, _, Some(claim)) => {
             delete(cluster, TENANT, &claim_path(claim));
             super::protection::look(cluster);
-            let body = new_claim(chance, name(claim), volume);
+            let body = new_claim(rng, name(claim), volume);
             let space = claims_path(text(claim, "/metadata/namespace"));
             send(cluster, TENANT, Method::Post, &space, body);
         }
         (Action::Label, Some(volume), claim) => {
-            label(chance, cluster, volume, claim);
+            label(rng, cluster, volume, claim);
         }
         (Action::ClearReservation, Some(volume), _) => {
-            let left = if chance.happens(500) { json!({"uid": null}) } else { Value::Null };
+            let left = if rng.happens(500) { json!({"uid": null}) } else { Value::Null };
             let patch = json!({"spec": {"claimRef": left}});
             if !volume["spec"]["claimRef"].is_null() {
                 send(cluster, ADMIN, Method::Patch, &volume_path(volume), patch);
@@ -150,14 +150,14 @@ pub(super) fn act(chance: &mut Chance, cluster: &mut ClusterState) -> Action {
             send(cluster, TENANT, Method::Patch, &claim_path(claim), patch);
         }
         (Action::ChangePolicy, Some(volume), _) => {
-            let policy = *pick(chance, &POLICIES);
+            let policy = *pick(rng, &POLICIES);
             let patch = json!({"spec": {"persistentVolumeReclaimPolicy": policy}});
             send(cluster, ADMIN, Method::Patch, &volume_path(volume), patch);
         }
-        (Action::CreatePod, _, Some(claim)) => create_pod(chance, cluster, claim),
-        (Action::FinishPod | Action::DeletePod, ..) => end_pod(chance, cluster, action),
-        (Action::ChangeDefaultClass, ..) => change_default_class(chance, cluster),
-        (Action::AddUnreadable, volume, claim) => add_unreadable(chance, cluster, volume, claim),
+        (Action::CreatePod, _, Some(claim)) => create_pod(rng, cluster, claim),
+        (Action::FinishPod | Action::DeletePod, ..) => end_pod(rng, cluster, action),
+        (Action::ChangeDefaultClass, ..) => change_default_class(rng, cluster),
+        (Action::AddUnreadable, volume, claim) => add_unreadable(rng, cluster, volume, claim),
         (Action::Spoil, Some(volume), _) => unreadable::spoil(cluster, volume),
         (Action::Repair, ..) => unreadable::repair(cluster, ADMIN),
         // There is nothing yet to do it to.
@@ -178,12 +178,12 @@ pub(super) fn act(chance: &mut Chance, cluster: &mut ClusterState) -> Action {
     action
 }
 
-fn pick<'a, T>(chance: &mut Chance, from: &'a [T]) -> &'a T {
-    chance.pick(from).expect("there is something to choose from")
+fn pick<'a, T>(rng: &mut SeededRng, from: &'a [T]) -> &'a T {
+    rng.pick(from).expect("there is something to choose from")
 }
 
-fn chance_name(chance: &mut Chance) -> u64 {
-    chance.below(NAMES)
+fn random_name(rng: &mut SeededRng) -> u64 {
+    rng.below(NAMES)
 }
 
 fn delete(cluster: &mut ClusterState, user: &str, path: &str) {
@@ -191,44 +191,44 @@ fn delete(cluster: &mut ClusterState, user: &str, path: &str) {
 }
 
 /// Mostly one that many share, so that there is something to compete for.
-fn class(chance: &mut Chance) -> Value {
-    match chance.below(20) {
+fn class(rng: &mut SeededRng) -> Value {
+    match rng.below(20) {
         0 => Value::Null,
         1..8 => json!(""),
         8 => json!("named-only"),
         9..12 => json!("local"),
         12..16 => json!("archive"),
-        _ => json!(pick(chance, &CLASS_ROWS).0),
+        _ => json!(pick(rng, &CLASS_ROWS).0),
     }
 }
 
-fn volume_mode(chance: &mut Chance) -> Value {
-    if chance.happens(80) { json!("Block") } else { Value::Null }
+fn volume_mode(rng: &mut SeededRng) -> Value {
+    if rng.happens(80) { json!("Block") } else { Value::Null }
 }
 
-fn create_volume(chance: &mut Chance, cluster: &mut ClusterState, claim: Option<&Value>) {
-    let volume = new_volume(chance, claim);
+fn create_volume(rng: &mut SeededRng, cluster: &mut ClusterState, claim: Option<&Value>) {
+    let volume = new_volume(rng, claim);
     send(cluster, ADMIN, Method::Post, VOLUMES, volume);
 }
 
 /// Under a name that good ones have as well.
 fn add_unreadable(
-    chance: &mut Chance,
+    rng: &mut SeededRng,
     cluster: &mut ClusterState,
     volume: Option<&Value>,
     claim: Option<&Value>,
 ) {
-    if chance.happens(500) {
-        let volume = new_volume(chance, claim);
+    if rng.happens(500) {
+        let volume = new_volume(rng, claim);
         if let Some(volume) = send(cluster, ADMIN, Method::Post, VOLUMES, volume) {
-            unreadable::spoil_volume(chance, cluster, &volume);
+            unreadable::spoil_volume(rng, cluster, &volume);
         }
     } else {
-        let name = format!("data-{}", chance_name(chance));
-        let claim = new_claim(chance, &name, volume);
-        let space = *pick(chance, &SPACES);
+        let name = format!("data-{}", random_name(rng));
+        let claim = new_claim(rng, &name, volume);
+        let space = *pick(rng, &SPACES);
         if let Some(claim) = send(cluster, TENANT, Method::Post, &claims_path(space), claim) {
-            unreadable::spoil_claim(chance, cluster, &claim);
+            unreadable::spoil_claim(rng, cluster, &claim);
         }
     }
 }
@@ -249,27 +249,27 @@ fn come_back(volume: &mut Value, claim: &Value) {
 
 /// Half of all volumes are meant for the claims that there are, and some are reserved for one of them; a volume
 /// that was lost mostly comes back under its name.
-fn new_volume(chance: &mut Chance, claim: Option<&Value>) -> Value {
-    let wanted = claim.filter(|_| chance.happens(500));
+fn new_volume(rng: &mut SeededRng, claim: Option<&Value>) -> Value {
+    let wanted = claim.filter(|_| rng.happens(500));
     let class =
-        wanted.map_or_else(|| class(chance), |claim| claim["spec"]["storageClassName"].clone());
+        wanted.map_or_else(|| class(rng), |claim| claim["spec"]["storageClassName"].clone());
     let lost = claim.filter(|claim| text(claim, "/status/phase") == "Lost");
-    let lost = lost.filter(|_| chance.happens(700)).map(|claim| text(claim, "/spec/volumeName"));
-    let fresh = format!("pv-{}", chance_name(chance));
+    let lost = lost.filter(|_| rng.happens(700)).map(|claim| text(claim, "/spec/volumeName"));
+    let fresh = format!("pv-{}", random_name(rng));
     let name = lost.unwrap_or(&fresh);
     let mut volume = json!({
-        "metadata": {"name": name, "labels": {"tier": pick(chance, &TIERS)}},
+        "metadata": {"name": name, "labels": {"tier": pick(rng, &TIERS)}},
         "spec": {
-            "capacity": {"storage": pick(chance, &SIZES)},
-            "accessModes": pick(chance, &OFFERED),
-            "persistentVolumeReclaimPolicy": pick(chance, &POLICIES),
+            "capacity": {"storage": pick(rng, &SIZES)},
+            "accessModes": pick(rng, &OFFERED),
+            "persistentVolumeReclaimPolicy": pick(rng, &POLICIES),
             "storageClassName": class,
-            "volumeMode": volume_mode(chance),
+            "volumeMode": volume_mode(rng),
         },
     });
-    mark(chance, &mut volume["metadata"]);
+    mark(rng, &mut volume["metadata"]);
     if class == "local" {
-        let node = pick(chance, &NODE_NAMES);
+        let node = pick(rng, &NODE_NAMES);
         let on_node =
             json!([{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]);
         let terms = json!({"nodeSelectorTerms": [{"matchExpressions": on_node}]});
@@ -281,9 +281,9 @@ fn new_volume(chance: &mut Chance, claim: Option<&Value>) -> Value {
     if let Some(claim) = claim.filter(|_| lost.is_some()) {
         come_back(&mut volume, claim);
     }
-    if let Some(claim) = claim.filter(|_| chance.happens(200)) {
+    if let Some(claim) = claim.filter(|_| rng.happens(200)) {
         let mut whole = reference(claim);
-        if chance.happens(600) {
+        if rng.happens(600) {
             whole["uid"] = Value::Null;
         }
         volume["spec"]["claimRef"] = whole;
@@ -292,9 +292,9 @@ fn new_volume(chance: &mut Chance, claim: Option<&Value>) -> Value {
 }
 
 /// Some volumes are for one namespace, or for one tenant.
-fn mark(chance: &mut Chance, metadata: &mut Value) {
-    match chance.below(32) {
-        0 => metadata["annotations"] = json!({ALLOWED_NAMESPACES: pick(chance, &SPACES)}),
+fn mark(rng: &mut SeededRng, metadata: &mut Value) {
+    match rng.below(32) {
+        0 => metadata["annotations"] = json!({ALLOWED_NAMESPACES: pick(rng, &SPACES)}),
         1 => metadata["labels"][OF_TENANT] = json!("red"),
         2 => metadata["labels"][OF_TENANT] = json!("blue"),
         _ => {}
@@ -302,46 +302,45 @@ fn mark(chance: &mut Chance, metadata: &mut Value) {
 }
 
 /// Half of all claims are meant for the volumes that there are.
-fn new_claim(chance: &mut Chance, name: &str, volume: Option<&Value>) -> Value {
+fn new_claim(rng: &mut SeededRng, name: &str, volume: Option<&Value>) -> Value {
     let mut claim = json!({
         "metadata": {"name": name},
         "spec": {
-            "accessModes": pick(chance, &REQUESTED),
-            "resources": {"requests": {"storage": pick(chance, &REQUESTS)}},
-            "storageClassName": class(chance),
-            "volumeMode": volume_mode(chance),
+            "accessModes": pick(rng, &REQUESTED),
+            "resources": {"requests": {"storage": pick(rng, &REQUESTS)}},
+            "storageClassName": class(rng),
+            "volumeMode": volume_mode(rng),
         },
     });
-    if let Some(volume) = volume.filter(|_| chance.happens(500)) {
+    if let Some(volume) = volume.filter(|_| rng.happens(500)) {
         let modes = volume["spec"]["accessModes"].as_array().cloned().unwrap_or_default();
-        claim["spec"]["accessModes"] =
-            chance.pick(&modes).map_or(Value::Null, |mode| json!([mode]));
+        claim["spec"]["accessModes"] = rng.pick(&modes).map_or(Value::Null, |mode| json!([mode]));
         claim["spec"]["storageClassName"] = json!(text(volume, "/spec/storageClassName"));
         claim["spec"]["volumeMode"] = volume["spec"]["volumeMode"].clone();
     }
-    if chance.happens(150) {
-        claim["spec"]["selector"] = json!({"matchLabels": {"tier": pick(chance, &TIERS)}});
+    if rng.happens(150) {
+        claim["spec"]["selector"] = json!({"matchLabels": {"tier": pick(rng, &TIERS)}});
     }
-    if chance.happens(150) {
-        claim["spec"]["volumeName"] = json!(format!("pv-{}", chance_name(chance)));
+    if rng.happens(150) {
+        claim["spec"]["volumeName"] = json!(format!("pv-{}", random_name(rng)));
     }
     claim
 }
 
-fn label(chance: &mut Chance, cluster: &mut ClusterState, volume: &Value, claim: Option<&Value>) {
-    let tier = json!({"metadata": {"labels": {"tier": pick(chance, &TIERS)}}});
+fn label(rng: &mut SeededRng, cluster: &mut ClusterState, volume: &Value, claim: Option<&Value>) {
+    let tier = json!({"metadata": {"labels": {"tier": pick(rng, &TIERS)}}});
     send(cluster, ADMIN, Method::Patch, &volume_path(volume), tier);
     if let Some(claim) = claim {
-        let number = chance.below(1000).to_string();
+        let number = rng.below(1000).to_string();
         let note = json!({"metadata": {"annotations": {"example.com/note": number}}});
         send(cluster, TENANT, Method::Patch, &claim_path(claim), note);
     }
 }
 
-fn create_pod(chance: &mut Chance, cluster: &mut ClusterState, claim: &Value) {
+fn create_pod(rng: &mut SeededRng, cluster: &mut ClusterState, claim: &Value) {
     let source = json!({"name": "data", "persistentVolumeClaim": {"claimName": name(claim)}});
     let pod = json!({
-        "metadata": {"name": format!("pod-{}", chance_name(chance))},
+        "metadata": {"name": format!("pod-{}", random_name(rng))},
         "spec": {
             "containers": [{"name": "main", "image": "main"}], "volumes": [source],
             "terminationGracePeriodSeconds": 0,
@@ -351,9 +350,9 @@ fn create_pod(chance: &mut Chance, cluster: &mut ClusterState, claim: &Value) {
     send(cluster, TENANT, Method::Post, &pods_path(space), pod);
 }
 
-fn end_pod(chance: &mut Chance, cluster: &mut ClusterState, action: Action) {
+fn end_pod(rng: &mut SeededRng, cluster: &mut ClusterState, action: Action) {
     let pods = all(cluster, "Pod");
-    let Some(pod) = chance.pick(&pods) else { return };
+    let Some(pod) = rng.pick(&pods) else { return };
     if action == Action::DeletePod {
         delete(cluster, TENANT, &pod_path(pod));
     } else if !text(pod, "/spec/nodeName").is_empty() {
@@ -362,9 +361,9 @@ fn end_pod(chance: &mut Chance, cluster: &mut ClusterState, action: Action) {
     }
 }
 
-fn change_default_class(chance: &mut Chance, cluster: &mut ClusterState) {
-    let chosen = pick(chance, &CLASS_ROWS).0;
-    let is_any = chance.happens(500);
+fn change_default_class(rng: &mut SeededRng, cluster: &mut ClusterState) {
+    let chosen = pick(rng, &CLASS_ROWS).0;
+    let is_any = rng.happens(500);
     for (class, _, _) in CLASS_ROWS {
         let mark = if is_any && class == chosen { json!("true") } else { Value::Null };
         let patch = json!({"metadata": {"annotations": {DEFAULT_CLASS: mark}}});

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bindery::model::Quantity;
 use bindery::model::annotations::ALLOWED_NAMESPACES;
-use bindery_sim::{Chance, ClusterState, Method};
+use bindery_sim::{ClusterState, Method, SeededRng};
 use serde_json::{Value, json};
 
 use super::{
@@ -27,16 +27,16 @@ enum Need {
 }
 
 /// Tries each waiting pod once.
-pub(super) fn look(chance: &mut Chance, cluster: &mut ClusterState) {
+pub(super) fn look(rng: &mut SeededRng, cluster: &mut ClusterState) {
     for pod in all(cluster, "Pod") {
         let is_over = matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed");
         if text(&pod, "/spec/nodeName").is_empty() && !is_terminating(&pod) && !is_over {
-            schedule(chance, cluster, &pod);
+            schedule(rng, cluster, &pod);
         }
     }
 }
 
-fn schedule(chance: &mut Chance, cluster: &mut ClusterState, pod: &Value) {
+fn schedule(rng: &mut SeededRng, cluster: &mut ClusterState, pod: &Value) {
     let claims = all(cluster, "PersistentVolumeClaim");
     let wanted = used_by(pod);
     let used: Vec<&Arc<Value>> =
@@ -53,7 +53,7 @@ fn schedule(chance: &mut Chance, cluster: &mut ClusterState, pod: &Value) {
             Need::Node => delayed.push(claim),
         }
     }
-    let Some(node) = chance.pick(&NODE_NAMES) else { return };
+    let Some(node) = rng.pick(&NODE_NAMES) else { return };
     if delayed.is_empty() {
         let binding = json!({"metadata": {"name": name(pod)}, "target": {"name": node}});
         let path = format!("{}/binding", pod_path(pod));

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery::client::resource::ResourceKind;
-use bindery_sim::{Chance, ClusterState, Method};
+use bindery_sim::{ClusterState, Method, SeededRng};
 use serde_json::{Value, json};
 
 use super::{claim_path, name, send, text, volume_path};
@@ -61,8 +61,8 @@ fn holder(object: &Value) -> String {
 }
 
 /// Makes a claim unreadable.
-pub(super) fn spoil_claim(chance: &mut Chance, cluster: &mut ClusterState, claim: &Value) {
-    let kind = chance.below(3);
+pub(super) fn spoil_claim(rng: &mut SeededRng, cluster: &mut ClusterState, claim: &Value) {
+    let kind = rng.below(3);
     cluster.overwrite(&claim_path(claim), |claim| match kind {
         0 => claim["spec"]["resources"]["requests"]["storage"] = json!(NO_SIZE),
         1 => claim["spec"]["volumeName"] = json!(5),
@@ -71,8 +71,8 @@ pub(super) fn spoil_claim(chance: &mut Chance, cluster: &mut ClusterState, claim
 }
 
 /// Makes a volume unreadable.
-pub(super) fn spoil_volume(chance: &mut Chance, cluster: &mut ClusterState, volume: &Value) {
-    if chance.below(2) == 0 {
+pub(super) fn spoil_volume(rng: &mut SeededRng, cluster: &mut ClusterState, volume: &Value) {
+    if rng.below(2) == 0 {
         spoil(cluster, volume);
     } else {
         cluster.overwrite(&volume_path(volume), |volume| volume["spec"]["volumeMode"] = json!(7));

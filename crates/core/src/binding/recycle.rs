@@ -65,7 +65,7 @@ pub fn share_files(one: &Volume, other: &Volume) -> bool {
 /// itself. A volume that was never bound may have been filled by hand.
 ///
 /// **Differs from Kubernetes**: there, nothing checks this, and recycling `/exports` empties a bound `/exports/b`.
-pub(super) fn spared<'a>(view: &'a View, volume: &Volume) -> Option<&'a Volume> {
+pub(super) fn overlapping<'a>(view: &'a View, volume: &Volume) -> Option<&'a Volume> {
     volume.storage.as_ref()?;
     let is_emptied = |other: &Volume| {
         other.policy == ReclaimPolicy::Recycle
@@ -128,7 +128,7 @@ mod tests {
         let (recycle, retain) = (ReclaimPolicy::Recycle, ReclaimPolicy::Retain);
         let (released, bound) = (VolumePhase::Released, VolumePhase::Bound);
         let outer = share("outer", "/exports", &recycle, &released);
-        for (path, policy, phase, is_spared) in [
+        for (path, policy, phase, is_found) in [
             ("/exports/b", &retain, &bound, true),
             ("/exports/b", &retain, &released, true),
             ("/exports/b", &recycle, &bound, true),
@@ -142,7 +142,7 @@ mod tests {
             for volume in [outer.clone(), share("other", path, policy, phase)] {
                 view.apply(Observed::Volume(Arc::new(volume)));
             }
-            assert_eq!(spared(&view, &outer).is_some(), is_spared, "{path} {policy} {phase}");
+            assert_eq!(overlapping(&view, &outer).is_some(), is_found, "{path} {policy} {phase}");
         }
     }
 }

@@ -11,7 +11,7 @@ use super::collections::{Collection, ListedCollections};
 use super::decision::{Decision, Next, Write};
 use super::evidence::{Confirmation, Evidence, LiveReads, Recent};
 use super::object_key::ObjectKey;
-use super::unproven::{self, Ground, Open, Rivals};
+use super::unproven::{self, Competitors, MissingCollections, ProofInput};
 use super::view::View;
 use super::volume::{VolumeOutcome, decide_volume};
 use crate::model::{ClaimKey, VolumeName};
@@ -26,7 +26,7 @@ pub struct Settlement {
     /// What was written, in order.
     pub writes: Vec<Write>,
     /// Of which collections more is needed to know how these end up.
-    pub open: BTreeMap<ObjectKey, Open>,
+    pub missing: BTreeMap<ObjectKey, MissingCollections>,
 }
 
 impl Settlement {
@@ -49,23 +49,23 @@ pub fn settle(view: &mut View, order: &[ClaimKey], listed: &ListedCollections) -
     let mut claims: Vec<(ClaimKey, ClaimOutcome)> = claims.collect();
     let names = view.volumes().map(|volume| (volume.name.clone(), VolumeOutcome::Unseen));
     let mut volumes: Vec<(VolumeName, VolumeOutcome)> = names.collect();
-    let (live, rivals) = (LiveReads::default(), Rivals::default());
-    let (writes, open) = (Vec::new(), BTreeMap::new());
-    let mut settling = Settling { view, listed, writes, live, open, rivals };
-    let mut was_open = None;
+    let (live, competitors) = (LiveReads::default(), Competitors::default());
+    let (writes, missing) = (Vec::new(), BTreeMap::new());
+    let mut settling = Settling { view, listed, writes, live, missing, competitors };
+    let mut was_missing = None;
     loop {
         let before = settling.writes.len();
         settling.volumes(&mut volumes);
         // A volume that becomes free may match a pending claim. No write to or for a claim can
         // help another one, so that nothing has changed for claims unless a volume was written, or more came
         // to be unknown.
-        let open = settling.open.len();
-        if settling.writes.len() == before && was_open.is_some_and(|was_open| was_open == open) {
+        let missing = settling.missing.len();
+        if settling.writes.len() == before && was_missing.is_some_and(|before| before == missing) {
             settling.look_again(&mut claims);
-            let Settling { writes, open, .. } = settling;
-            return Settlement { claims, volumes, writes, open };
+            let Settling { writes, missing, .. } = settling;
+            return Settlement { claims, volumes, writes, missing };
         }
-        was_open = Some(open);
+        was_missing = Some(missing);
         settling.claims(&mut claims);
     }
 }
@@ -78,9 +78,9 @@ struct Settling<'a> {
     writes: Vec<Write>,
     /// Live reads since the last write; reads of classes stay, as no decision writes those.
     live: LiveReads,
-    /// What is open about objects.
-    open: BTreeMap<ObjectKey, Open>,
-    rivals: Rivals,
+    /// What is missing about objects.
+    missing: BTreeMap<ObjectKey, MissingCollections>,
+    competitors: Competitors,
 }
 
 /// What a decision about an object came to.
@@ -96,11 +96,11 @@ impl Settling<'_> {
     /// Settles the volumes. Each is written once before any is written twice, as where writes are in flight at
     /// the same time: a pending claim gets the best of all that become free, not the first.
     fn volumes(&mut self, volumes: &mut [(VolumeName, VolumeOutcome)]) {
-        let mut open: Vec<usize> = (0..volumes.len()).collect();
-        while !open.is_empty() {
-            open.retain(|place| {
+        let mut unsettled: Vec<usize> = (0..volumes.len()).collect();
+        while !unsettled.is_empty() {
+            unsettled.retain(|place| {
                 let Some((name, outcome)) = volumes.get_mut(*place) else { return false };
-                if self.is_open(|| ObjectKey::Volume(name.clone())) {
+                if self.is_unknown(|| ObjectKey::Volume(name.clone())) {
                     return false;
                 }
                 let step = self.step(&ObjectKey::Volume(name.clone()), volume_decision(name));
@@ -112,7 +112,7 @@ impl Settling<'_> {
 
     fn claims(&mut self, claims: &mut [(ClaimKey, ClaimOutcome)]) {
         for (key, outcome) in claims {
-            if self.is_open(|| ObjectKey::Claim(key.clone())) {
+            if self.is_unknown(|| ObjectKey::Claim(key.clone())) {
                 continue;
             }
             *outcome = self.follow(key);
@@ -149,15 +149,15 @@ impl Settling<'_> {
     fn step<W>(
         &mut self,
         object: &ObjectKey,
-        decide: impl Fn(&Evidence<'_>, Ground<'_>) -> (Decision<W>, Open),
+        decide: impl Fn(&Evidence<'_>, ProofInput<'_>) -> (Decision<W>, MissingCollections),
     ) -> (W, Progress) {
         let classes = std::mem::take(&mut self.live.classes);
         // Of what the view holds it shows what is now.
         self.live = LiveReads { classes, recent: Recent::All, ..LiveReads::default() };
         loop {
             let evidence = Evidence::new(self.view, &self.live);
-            let ground = self.ground();
-            let (Decision { next, why }, mut open) = decide(&evidence, ground);
+            let proof_input = self.proof_input();
+            let (Decision { next, why }, mut missing) = decide(&evidence, proof_input);
             match next {
                 Next::Read(reads) => {
                     let failed = |read| self.live.confirmation(read) == Confirmation::Failed;
@@ -165,7 +165,7 @@ impl Settling<'_> {
                         self.live.answer_from(self.view, self.listed, &reads);
                         continue;
                     }
-                    open.extend(reads.iter().filter_map(Collection::of).map(|needed| needed.0));
+                    missing.extend(reads.iter().filter_map(Collection::of).map(|needed| needed.0));
                 }
                 Next::Write(write) => {
                     self.view.assume(&write);
@@ -174,67 +174,70 @@ impl Settling<'_> {
                 }
                 Next::Settled | Next::Reclaim(_) => {}
             }
-            self.note(object, open);
+            self.note(object, missing);
             return (why, Progress::Settled);
         }
     }
 
     /// Whether an object is unknown. It stays so: what others come to is not what would make it known.
-    fn is_open(&self, object: impl FnOnce() -> ObjectKey) -> bool {
-        !self.open.is_empty() && self.open.contains_key(&object())
+    fn is_unknown(&self, object: impl FnOnce() -> ObjectKey) -> bool {
+        !self.missing.is_empty() && self.missing.contains_key(&object())
     }
 
-    fn ground(&self) -> Ground<'_> {
-        Ground { view: self.view, listed: self.listed, open: &self.open, rivals: &self.rivals }
+    fn proof_input(&self) -> ProofInput<'_> {
+        ProofInput {
+            view: self.view,
+            listed: self.listed,
+            missing: &self.missing,
+            competitors: &self.competitors,
+        }
     }
 
-    fn note(&mut self, object: &ObjectKey, open: Open) {
-        if open.is_empty() {
+    fn note(&mut self, object: &ObjectKey, missing: MissingCollections) {
+        if missing.is_empty() {
             return;
         }
         if let ObjectKey::Claim(key) = object
             && let Some(claim) = self.view.claim(key)
         {
-            self.rivals.add(claim, &open);
+            self.competitors.add(claim, &missing);
         }
-        self.open.insert(object.clone(), open);
+        self.missing.insert(object.clone(), missing);
     }
 }
 
-/// The decision about a claim, as far as it is proven, and what is open about it.
+/// The decision about a claim, as far as it is proven, and what is missing about it.
 fn claim_decision(
     key: &ClaimKey,
-) -> impl Fn(&Evidence<'_>, Ground<'_>) -> (Decision<ClaimOutcome>, Open) + '_ {
-    move |evidence, ground| {
+) -> impl Fn(&Evidence<'_>, ProofInput<'_>) -> (Decision<ClaimOutcome>, MissingCollections) + '_ {
+    move |evidence, proof_input| {
         let decision = decide_claim(evidence, key);
-        let open = evidence
-            .view()
-            .claim(key)
-            .map_or_else(Open::new, |claim| unproven::of_claim(ground, claim, &decision.why));
-        if open.is_empty() {
-            return (decision, open);
+        let missing = evidence.view().claim(key).map_or_else(MissingCollections::new, |claim| {
+            unproven::of_claim(proof_input, claim, &decision.why)
+        });
+        if missing.is_empty() {
+            return (decision, missing);
         }
-        (Decision::settled(ClaimOutcome::Unknown), open)
+        (Decision::settled(ClaimOutcome::Unknown), missing)
     }
 }
 
 /// The same about a volume.
 fn volume_decision(
     name: &VolumeName,
-) -> impl Fn(&Evidence<'_>, Ground<'_>) -> (Decision<VolumeOutcome>, Open) + '_ {
-    move |evidence, ground| {
+) -> impl Fn(&Evidence<'_>, ProofInput<'_>) -> (Decision<VolumeOutcome>, MissingCollections) + '_ {
+    move |evidence, proof_input| {
         let decision = decide_volume(evidence, name);
-        let open = evidence
-            .view()
-            .volume(name)
-            .map_or_else(Open::new, |volume| unproven::of_volume(ground, volume, &decision.why));
+        let missing = evidence.view().volume(name).map_or_else(MissingCollections::new, |volume| {
+            unproven::of_volume(proof_input, volume, &decision.why)
+        });
         // The phase Available is written whichever claim takes it.
         let is_offered = matches!(decision.why, VolumeOutcome::Offered | VolumeOutcome::Unusable)
             && matches!(decision.next, Next::Write(_));
-        if open.is_empty() || is_offered {
-            return (decision, open);
+        if missing.is_empty() || is_offered {
+            return (decision, missing);
         }
-        (Decision::settled(VolumeOutcome::ClaimUnknown), open)
+        (Decision::settled(VolumeOutcome::ClaimUnknown), missing)
     }
 }
 

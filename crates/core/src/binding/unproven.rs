@@ -18,33 +18,33 @@ use crate::model::{
     Audience, Claim, ClaimKey, ClassName, ClassRequest, Reservation, Stage, Volume, VolumePhase,
 };
 
-/// Collections, of which a decision would need more than the input holds.
-pub(super) type Open = BTreeSet<Collection>;
+/// Collections of which a decision would need more than the input holds.
+pub(super) type MissingCollections = BTreeSet<Collection>;
 
-/// Claims of which it is not known how they end up: a free volume may come to be theirs.
+/// Claims of which it is not known how they end up: each may take a free volume.
 #[derive(Debug, Default)]
-pub(super) struct Rivals {
-    /// What is open about those that may get the default class.
-    of_any_class: Open,
-    /// What is open about those of a class, or of none.
-    of_class: BTreeMap<Option<ClassName>, Open>,
+pub(super) struct Competitors {
+    /// What is missing about those that may get the default class.
+    of_any_class: MissingCollections,
+    /// What is missing about those of a class, or of none.
+    of_class: BTreeMap<Option<ClassName>, MissingCollections>,
 }
 
-impl Rivals {
-    /// Notes what is open about a claim, unless it has its volume.
-    pub(super) fn add(&mut self, claim: &Claim, open: &Open) {
+impl Competitors {
+    /// Adds what is missing about a claim, unless it has its volume.
+    pub(super) fn add(&mut self, claim: &Claim, missing: &MissingCollections) {
         if claim.stage() == Stage::Completed {
             return;
         }
         if claim.class() == ClassRequest::Unset {
-            self.of_any_class.extend(open);
+            self.of_any_class.extend(missing);
         }
         let class = claim.class().wanted().name().cloned();
-        self.of_class.entry(class).or_default().extend(open);
+        self.of_class.entry(class).or_default().extend(missing);
     }
 
-    /// What is open about those that could take a volume.
-    fn of(&self, volume: &Volume) -> Open {
+    /// What is missing about those that could take a volume.
+    fn of(&self, volume: &Volume) -> MissingCollections {
         let class = volume.class().as_class().name().cloned();
         let of_class = self.of_class.get(&class).into_iter().flatten();
         self.of_any_class.iter().chain(of_class).copied().collect()
@@ -53,29 +53,29 @@ impl Rivals {
 
 /// What an outcome is proven by.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ground<'a> {
+pub(super) struct ProofInput<'a> {
     /// What is shown.
     pub view: &'a View,
     /// The collections that are shown completely.
     pub listed: &'a ListedCollections,
-    /// What is open about other objects.
-    pub open: &'a BTreeMap<ObjectKey, Open>,
-    /// Who else may take a volume.
-    pub rivals: &'a Rivals,
+    /// What is missing about other objects.
+    pub missing: &'a BTreeMap<ObjectKey, MissingCollections>,
+    /// The claims that may take a volume.
+    pub competitors: &'a Competitors,
 }
 
-impl Ground<'_> {
-    /// What is open about a claim.
-    fn open_of(&self, key: &ClaimKey) -> Option<&Open> {
+impl ProofInput<'_> {
+    /// What is missing about a claim.
+    fn missing_of(&self, key: &ClaimKey) -> Option<&MissingCollections> {
         // To make the key costs more than to know that there is nothing.
-        if self.open.is_empty() {
+        if self.missing.is_empty() {
             return None;
         }
-        self.open.get(&ObjectKey::Claim(key.clone()))
+        self.missing.get(&ObjectKey::Claim(key.clone()))
     }
 
     /// What keeps it unknown whether the holder of a volume gives it back.
-    fn of_holder(&self, volume: &Volume) -> Open {
+    fn of_holder(&self, volume: &Volume) -> MissingCollections {
         let is_to_be_reclaimed =
             matches!(volume.phase, VolumePhase::Released | VolumePhase::Failed);
         match &volume.reservation {
@@ -83,31 +83,35 @@ impl Ground<'_> {
                 let is_hidden = self.view.claim(key).is_none()
                     && !self.listed.has_in(Collection::Claims, &key.namespace);
                 let hidden = is_hidden.then_some(Collection::Claims);
-                self.open_of(key).into_iter().flatten().copied().chain(hidden).collect()
+                self.missing_of(key).into_iter().flatten().copied().chain(hidden).collect()
             }
             Reservation::Held(..)
             | Reservation::Free
             | Reservation::Named(_)
-            | Reservation::Incomplete(..) => Open::new(),
+            | Reservation::Incomplete(..) => MissingCollections::new(),
         }
     }
 }
 
-/// What is open about the outcome of a claim; nothing if it is proven.
-pub(super) fn of_claim(ground: Ground<'_>, claim: &Claim, outcome: &ClaimOutcome) -> Open {
-    let Ground { view, listed, rivals, .. } = ground;
+/// What is missing about the outcome of a claim; nothing if it is proven.
+pub(super) fn of_claim(
+    input: ProofInput<'_>,
+    claim: &Claim,
+    outcome: &ClaimOutcome,
+) -> MissingCollections {
+    let ProofInput { view, listed, competitors, .. } = input;
     let mut searched = searched(view, claim, outcome);
     searched.extend(may_get_class(claim, outcome).then_some(Collection::Classes));
-    let mut open = Open::new();
+    let mut missing = MissingCollections::new();
     if let ClaimOutcome::Bound(name) = outcome
         && searched.contains(&Collection::Claims)
     {
-        open.extend(view.volume(name).into_iter().flat_map(|volume| rivals.of(volume)));
+        missing.extend(view.volume(name).into_iter().flat_map(|volume| competitors.of(volume)));
     }
-    open.extend(of_holders(ground, claim, outcome, searched.contains(&Collection::Volumes)));
-    open.extend(of_tenant(ground, claim, outcome, &searched));
-    open.extend(searched.into_iter().filter(|collection| !listed.has(*collection)));
-    open
+    missing.extend(of_holders(input, claim, outcome, searched.contains(&Collection::Volumes)));
+    missing.extend(of_tenant(input, claim, outcome, &searched));
+    missing.extend(searched.into_iter().filter(|collection| !listed.has(*collection)));
+    missing
 }
 
 /// Whether the claim would ask for another class if there was a default one: it may be yet to be created.
@@ -162,36 +166,38 @@ fn of_pair(volume: &Volume, claim: &Claim) -> Vec<Collection> {
 
 /// What keeps it unknown whether the claim would fare better with a volume that its holder gives back.
 fn of_holders(
-    ground: Ground<'_>,
+    input: ProofInput<'_>,
     claim: &Claim,
     outcome: &ClaimOutcome,
     has_searched: bool,
-) -> Open {
-    let view = ground.view;
-    if ground.listed.has(Collection::Claims) && ground.open.is_empty() {
-        return Open::new();
+) -> MissingCollections {
+    let view = input.view;
+    if input.listed.has(Collection::Claims) && input.missing.is_empty() {
+        return MissingCollections::new();
     }
     if let ClaimOutcome::Taken(name) | ClaimOutcome::Lost(Loss::Misbound(name)) = outcome {
-        return view.volume(name).map_or_else(Open::new, |volume| ground.of_holder(volume));
+        return view
+            .volume(name)
+            .map_or_else(MissingCollections::new, |volume| input.of_holder(volume));
     }
     if !has_searched {
-        return Open::new();
+        return MissingCollections::new();
     }
     let would_fit =
         |volume: &Volume| fit(&freed(volume), claim, view.home(claim), FitCheck::Prebind).is_ok();
-    let held = view.volumes().map(|volume| (volume, ground.of_holder(volume)));
-    let mut open = held.filter(|(volume, open)| !open.is_empty() && would_fit(volume));
-    open.next().map_or_else(Open::new, |(_, open)| open)
+    let held = view.volumes().map(|volume| (volume, input.of_holder(volume)));
+    let mut missing = held.filter(|(volume, missing)| !missing.is_empty() && would_fit(volume));
+    missing.next().map_or_else(MissingCollections::new, |(_, missing)| missing)
 }
 
 /// What keeps it unknown whether a volume that a tenant has would be the claim's: the namespace's own label.
 fn of_tenant(
-    ground: Ground<'_>,
+    input: ProofInput<'_>,
     claim: &Claim,
     outcome: &ClaimOutcome,
     searched: &[Collection],
 ) -> Option<Collection> {
-    let Ground { view, listed, .. } = ground;
+    let ProofInput { view, listed, .. } = input;
     if listed.has(Collection::Namespaces) || view.home(claim).is_some() {
         return None;
     }
@@ -224,30 +230,34 @@ fn freed(volume: &Volume) -> Volume {
     }
 }
 
-/// What is open about the outcome of a volume; nothing if it is proven.
-pub(super) fn of_volume(ground: Ground<'_>, volume: &Volume, outcome: &VolumeOutcome) -> Open {
+/// What is missing about the outcome of a volume; nothing if it is proven.
+pub(super) fn of_volume(
+    input: ProofInput<'_>,
+    volume: &Volume,
+    outcome: &VolumeOutcome,
+) -> MissingCollections {
     match outcome {
         VolumeOutcome::Unseen
         | VolumeOutcome::ClaimUnknown
         | VolumeOutcome::Bound(_)
         | VolumeOutcome::Unreserved(_)
-        | VolumeOutcome::Released(_) => Open::new(),
+        | VolumeOutcome::Released(_) => MissingCollections::new(),
         VolumeOutcome::Offered
         | VolumeOutcome::Unusable
         | VolumeOutcome::Serves(_)
         | VolumeOutcome::AwaitsClaim(_)
         | VolumeOutcome::OtherMode(_) => {
-            let claimants = ground.view.naming(&volume.name).chain(volume.reservation.key());
-            let open = claimants.filter_map(|key| ground.open_of(key)).flatten().copied();
-            let mut open: Open = open.collect();
+            let claimants = input.view.naming(&volume.name).chain(volume.reservation.key());
+            let missing = claimants.filter_map(|key| input.missing_of(key)).flatten().copied();
+            let mut missing: MissingCollections = missing.collect();
             let is_proven = if let Some(key) = volume.reservation.key() {
-                ground.listed.has_in(Collection::Claims, &key.namespace)
+                input.listed.has_in(Collection::Claims, &key.namespace)
             } else {
-                open.extend(ground.rivals.of(volume));
-                ground.listed.has(Collection::Claims)
+                missing.extend(input.competitors.of(volume));
+                input.listed.has(Collection::Claims)
             };
-            open.extend((!is_proven).then_some(Collection::Claims));
-            open
+            missing.extend((!is_proven).then_some(Collection::Claims));
+            missing
         }
     }
 }

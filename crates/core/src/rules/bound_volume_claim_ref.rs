@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
     options: RuleOptions {
         terminating: Terminating::Judged,
-        scan: ScanCheck::OfClaim(forsaken),
+        scan: ScanCheck::OfClaim(lost),
         ..RuleOptions::DEFAULT
     },
     page: Page {
@@ -124,7 +124,7 @@ fn is_handed_over(claim: &Claim, new: &Volume) -> bool {
 }
 
 /// A claim that was bound and whose volume is gone or belongs to another claim.
-fn forsaken(claim: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
+fn lost(claim: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     let name = claim.volume.as_ref().filter(|_| claim.stage() == Stage::Completed)?;
     let lookup = evidence.volume(name);
     let fact = match lookup {

@@ -40,12 +40,12 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     };
     let claims: Vec<&Claim> =
         evidence.view().claims_in(&namespace.name).map(|claim| &**claim).collect();
-    let mut doomed = claims.iter().filter_map(|claim| doomed(claim, evidence));
-    let Some((first, dependencies)) = doomed.next() else {
+    let mut losing = claims.iter().filter_map(|claim| loses_data(claim, evidence));
+    let Some((first, dependencies)) = losing.next() else {
         let unseen = claims.iter().find_map(|claim| unseen(claim, evidence));
         return unseen.into_iter().map(|read| Violation::open("metadata.name", read)).collect();
     };
-    let others = match doomed.count() {
+    let others = match losing.count() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -66,7 +66,7 @@ fn unseen(claim: &Claim, evidence: &Evidence<'_>) -> Option<Read> {
 }
 
 /// A claim that lives and takes the data of its volume with it, and what that rests on.
-fn doomed<'a>(claim: &'a Claim, evidence: &Evidence<'a>) -> Option<(&'a Claim, [Dependency; 2])> {
+fn loses_data<'a>(claim: &'a Claim, evidence: &Evidence<'a>) -> Option<(&'a Claim, [Dependency; 2])> {
     let claim_lookup = evidence.claim(&claim.key);
     let claim = claim_lookup.present()?;
     let name = claim.volume.as_ref()?;

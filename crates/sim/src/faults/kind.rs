@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::chance::Chance;
+use crate::rng::SeededRng;
 
 /// Something that goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,9 +112,9 @@ impl Faults {
     /// Everything goes wrong at times; how often each thing does depends on `seed`, so that different
     /// seeds meet different mixtures.
     pub fn all(seed: u64) -> Self {
-        let mut chance = Chance::new(seed);
+        let mut rng = SeededRng::new(seed);
         Fault::ALL.into_iter().fold(Self::none(), |faults, fault| {
-            let rate = chance.below(u64::from(fault.most())).saturating_add(1);
+            let rate = rng.below(u64::from(fault.most())).saturating_add(1);
             faults.with(fault, u16::try_from(rate).unwrap_or(u16::MAX))
         })
     }

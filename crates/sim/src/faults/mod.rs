@@ -4,7 +4,7 @@
 //! through it. Nothing happens here that a real server, its cache or the network could not do: a
 //! conflict comes because another client wrote, a read is stale only where Kubernetes lets it be, an
 //! event is late but never overtakes another on its stream. Waiting is tokio's, so that a test with a
-//! paused clock loses no time; chance is the seed's. On a runtime of one thread a run therefore
+//! paused clock loses no time; random numbers are the seed's. On a runtime of one thread a run therefore
 //! repeats. Each [`Fault`] has a rate and is counted.
 //!
 //! Not here: the clock of the cluster, crashes of the client.
@@ -25,8 +25,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tower::Service;
 
-use super::chance::Chance;
 use super::request::{ApiRequest, Method, RequestUser};
+use super::rng::SeededRng;
 use super::service::{ApiServer, Lost, Stream, read};
 use error::Broken;
 pub use kind::{Fault, Faults};
@@ -47,7 +47,7 @@ struct SharedState {
 }
 
 struct State {
-    chance: Chance,
+    rng: SeededRng,
     faults: Faults,
     tally: BTreeMap<Fault, u64>,
     /// Objects whose events this client does not get before it lists again: path and name.
@@ -85,10 +85,10 @@ const BYSTANDER: &str = "bystander";
 const TOUCHED: &str = "example.com/touched";
 
 impl FaultyTransport {
-    /// A client of `server`, as the user of `server`, with the chance of `seed`.
+    /// A client of `server`, as the user of `server`, with the random numbers of `seed`.
     pub fn new(server: ApiServer, faults: Faults, seed: u64) -> Self {
         let state = State {
-            chance: Chance::new(seed),
+            rng: SeededRng::new(seed),
             faults,
             tally: BTreeMap::new(),
             unseen: BTreeSet::new(),
@@ -133,7 +133,7 @@ impl FaultyTransport {
         if self.is_cut_off() {
             return self.hang().await;
         }
-        self.befall(&mut request);
+        self.inject_faults(&mut request);
         match self.outcome(&request) {
             RequestOutcome::Served => self.serve(request).await,
             RequestOutcome::Overtaken => {
@@ -187,8 +187,8 @@ impl FaultyTransport {
         });
     }
 
-    /// What happens to the server and its cache before it looks at a request.
-    fn befall(&self, request: &mut ApiRequest) {
+    /// Injects faults into the server and its cache before it handles a request.
+    fn inject_faults(&self, request: &mut ApiRequest) {
         let mut state = self.state();
         if request.method != Method::Get {
             return;
@@ -198,7 +198,7 @@ impl FaultyTransport {
         }
         if may_be_stale(request) && state.happens(Fault::StaleRead) {
             let most = state.faults.most_versions_behind;
-            request.lag = 1 + state.chance.below(most);
+            request.lag = 1 + state.rng.below(most);
         }
     }
 
@@ -250,7 +250,7 @@ impl FaultyTransport {
     fn overtake(&self, request: &ApiRequest) {
         let path = request.target.split('?').next().unwrap_or_default();
         let object = ["/status", "/finalize"].iter().find_map(|part| path.strip_suffix(part));
-        let number = self.state().chance.next_number().to_string();
+        let number = self.state().rng.next_number().to_string();
         let touch = json!({"metadata": {"annotations": {TOUCHED: number}}});
         let touch = ApiRequest::merge_patch(object.unwrap_or(path), touch);
         let touch = touch.by(RequestUser::named(BYSTANDER, &[]));
@@ -307,7 +307,7 @@ impl State {
 
     fn draws(&mut self, fault: Fault) -> bool {
         let rate = self.faults.rate(fault);
-        rate > 0 && self.chance.happens(rate)
+        rate > 0 && self.rng.happens(rate)
     }
 
     fn count(&mut self, fault: Fault) {
@@ -317,7 +317,7 @@ impl State {
     /// A time up to `longest`, and never none.
     fn duration(&mut self, longest: Duration) -> Duration {
         let most = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
-        Duration::from_millis(1 + self.chance.below(most))
+        Duration::from_millis(1 + self.rng.below(most))
     }
 }
 

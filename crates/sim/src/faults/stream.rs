@@ -121,7 +121,7 @@ impl Pump {
 
     /// Ends the watch cleanly, in the middle of a line, or with a broken connection.
     fn cut(&self, line: &Bytes) {
-        let manner = self.faulty.state().chance.below(3);
+        let manner = self.faulty.state().rng.below(3);
         let last = match manner {
             0 => return,
             1 => Ok(line.slice(..line.len() / 2)),

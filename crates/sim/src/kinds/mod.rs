@@ -114,7 +114,7 @@ pub(super) trait Strategy: Debug + Sync {
         validate_name(name)
     }
 
-    /// Seconds that a deleted object has to end in peace: `asked` by the client or its own. `None`
+    /// Seconds that a deleted object has to terminate gracefully: `asked` by the client or its own. `None`
     /// for kinds without that.
     fn grace(&self, _object: &Value, _asked: Option<i64>) -> Option<i64> {
         None

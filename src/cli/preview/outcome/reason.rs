@@ -57,7 +57,7 @@ impl Planner<'_> {
 
     /// Why nothing is known of a claim.
     fn unknown(&self, claim: &Claim) -> String {
-        match self.settlement.open.get(&ObjectKey::Claim(claim.key.clone())) {
+        match self.settlement.missing.get(&ObjectKey::Claim(claim.key.clone())) {
             Some(open) => format!("the input does not hold all {}", labels(open)),
             None => "objects that it depends on could not be read".to_owned(),
         }

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use bindery_sim::Chance;
+use bindery_sim::SeededRng;
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -79,17 +79,17 @@ fn store(stage: &Stage, scenario: &Scenario) {
         // What a server rejects is not there: the plan is made of what is.
         drop(stage.act(&scenario.tag, &step.acts(&stage.scene(scenario))));
     }
-    let mut chance = Chance::new(scenario.seed);
+    let mut rng = SeededRng::new(scenario.seed);
     for round in 0..2 {
         let scene = stage.scene(scenario);
         let claims: Vec<&Value> =
             scene.claims.values().filter(|claim| claim["spec"]["volumeName"].is_null()).collect();
         let volumes: Vec<&Value> =
             scene.volumes.values().filter(|volume| volume["spec"]["claimRef"].is_null()).collect();
-        let (Some(claim), Some(volume)) = (chance.pick(&claims), chance.pick(&volumes)) else {
+        let (Some(claim), Some(volume)) = (rng.pick(&claims), rng.pick(&volumes)) else {
             return;
         };
-        pair_up(stage, scenario, claim, volume, chance.below(7) + round);
+        pair_up(stage, scenario, claim, volume, rng.below(7) + round);
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use bindery_sim::Chance;
+use bindery_sim::SeededRng;
 use serde_json::{Value, json};
 
 use super::step::Step;
@@ -55,11 +55,10 @@ const MODES: &[&[&str]] = &[
 pub(super) fn scenario(seed: u64) -> Scenario {
     let mut author = Author::new(seed);
     let classes = author.kinds.iter().filter_map(|kind| author.class(*kind)).collect();
-    let count = 3 + author.chance.below(5);
+    let count = 3 + author.rng.below(5);
     let volumes = (0..count).filter_map(|_| author.volume(0)).collect();
     // Those that are played alone wait for each other.
-    let count =
-        if author.is_alone { 4 + author.chance.below(3) } else { 7 + author.chance.below(5) };
+    let count = if author.is_alone { 4 + author.rng.below(3) } else { 7 + author.rng.below(5) };
     let mut steps = Vec::new();
     while (steps.len() as u64) < count {
         steps.extend(author.step());
@@ -102,7 +101,7 @@ struct Known {
 }
 
 struct Author {
-    chance: Chance,
+    rng: SeededRng,
     tag: String,
     is_alone: bool,
     kinds: Vec<Kind>,
@@ -117,25 +116,25 @@ struct Author {
 impl Author {
     fn new(seed: u64) -> Self {
         // Neighbouring seeds begin with unlike numbers.
-        let mut chance = Chance::new(seed.wrapping_mul(0x9e37_79b9));
+        let mut rng = SeededRng::new(seed.wrapping_mul(0x9e37_79b9));
         let is_alone = seed % ALONE_EACH == 3;
         let mut kinds = if is_alone {
             vec![Kind::None]
         } else {
             vec![Kind::Bare, Kind::Static, Kind::None, Kind::Delayed, Kind::External]
         };
-        if is_alone && chance.happens(500) {
+        if is_alone && rng.happens(500) {
             kinds.push(Kind::Default);
         }
         let rare = [Kind::ExternalDelayed, Kind::Migrated, Kind::Unknown];
-        kinds.extend(chance.pick(&rare).copied());
+        kinds.extend(rng.pick(&rare).copied());
         while kinds.len() > 3 {
-            let out = chance.below(kinds.len() as u64);
+            let out = rng.below(kinds.len() as u64);
             kinds.remove(usize::try_from(out).unwrap());
         }
         let tag = format!("d{seed}");
         Self {
-            chance,
+            rng,
             tag,
             is_alone,
             kinds,
@@ -181,8 +180,8 @@ impl Author {
     }
 
     fn key(&mut self) -> Key {
-        let kind = *self.chance.pick(&self.kinds).unwrap();
-        let mut below = |bound: usize| usize::try_from(self.chance.below(bound as u64)).unwrap();
+        let kind = *self.rng.pick(&self.kinds).unwrap();
+        let mut below = |bound: usize| usize::try_from(self.rng.below(bound as u64)).unwrap();
         let size = below(SIZES.len());
         let modes = if below(3) == 0 { below(MODES.len()) } else { below(2) };
         let is_block = below(8) == 0;
@@ -200,7 +199,7 @@ impl Author {
     }
 
     fn spelled(&mut self, size: usize) -> Value {
-        json!(self.chance.pick(SIZES[size]).unwrap())
+        json!(self.rng.pick(SIZES[size]).unwrap())
     }
 
     /// A volume; nothing if it would be distinguished from an equal one by what does not count.
@@ -213,7 +212,7 @@ impl Author {
         let suffix = self.name('v');
         let name = format!("{}-{suffix}", self.tag);
         let capacity = self.spelled(key.size);
-        let reserved = self.chance.happens(reserved_rate);
+        let reserved = self.rng.happens(reserved_rate);
         if let Some(counterpart) = self.volumes.iter_mut().find(|known| known.key == key) {
             if counterpart.object["spec"]["claimRef"].is_object() || reserved {
                 return None;
@@ -225,8 +224,8 @@ impl Author {
             self.volumes.push(Known { name, key, is_counterpart: true, object: object.clone() });
             return Some(object);
         }
-        let tier = *self.chance.pick(&["a", "b"]).unwrap();
-        let policy = *self.chance.pick(&["Retain", "Retain", "Delete"]).unwrap();
+        let tier = *self.rng.pick(&["a", "b"]).unwrap();
+        let policy = *self.rng.pick(&["Retain", "Retain", "Delete"]).unwrap();
         let mut object = json!({
             "apiVersion": "v1", "kind": "PersistentVolume",
             "metadata": {"name": name, "labels": {"scenario": self.tag, "tier": tier}},
@@ -240,10 +239,10 @@ impl Author {
             },
         });
         let is_attributed = object["spec"]["volumeAttributesClassName"].is_string();
-        if !is_attributed && !key.is_block && self.chance.happens(400) {
+        if !is_attributed && !key.is_block && self.rng.happens(400) {
             // Storage that no driver deletes.
             object["spec"]["csi"] = Value::Null;
-            let (kind, source) = if self.chance.happens(500) {
+            let (kind, source) = if self.rng.happens(500) {
                 ("nfs", json!({"server": "192.0.2.1", "path": "/"}))
             } else {
                 let name = "iqn.2001-04.example:disk";
@@ -251,7 +250,7 @@ impl Author {
             };
             object["spec"][kind] = source;
         }
-        if self.chance.happens(150) {
+        if self.rng.happens(150) {
             let host =
                 json!({"key": "kubernetes.io/hostname", "operator": "In", "values": ["other"]});
             object["spec"]["nodeAffinity"] =
@@ -266,24 +265,23 @@ impl Author {
 
     /// A reservation by name, for a claim that is there or may come.
     fn claim_ref(&mut self) -> Value {
-        let number = self.numbered as u64 + 1 + self.chance.below(4);
-        let known = self.chance.pick(&self.claims).map(|(name, ..)| name.clone());
+        let number = self.numbered as u64 + 1 + self.rng.below(4);
+        let known = self.rng.pick(&self.claims).map(|(name, ..)| name.clone());
         let name = known.unwrap_or_else(|| format!("c{number}"));
         json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": self.tag, "name": name})
     }
 
     fn claim(&mut self) -> Value {
         // Most ask for what some volume has, so that they meet.
-        let model = self.chance.pick(&self.volumes).map(|known| known.key.clone());
+        let model = self.rng.pick(&self.volumes).map(|known| known.key.clone());
         let key = match model {
-            Some(key) if self.chance.happens(800) => key,
+            Some(key) if self.rng.happens(800) => key,
             Some(_) | None => self.key(),
         };
-        let below = usize::try_from(self.chance.below(key.size as u64 + 1)).unwrap();
-        let size = if self.chance.happens(500) { key.size } else { below };
+        let below = usize::try_from(self.rng.below(key.size as u64 + 1)).unwrap();
+        let size = if self.rng.happens(500) { key.size } else { below };
         let request = self.spelled(size);
-        let modes =
-            if self.chance.happens(700) { &MODES[key.modes][..1] } else { MODES[key.modes] };
+        let modes = if self.rng.happens(700) { &MODES[key.modes][..1] } else { MODES[key.modes] };
         let name = self.name('c');
         let mut claim = json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -295,27 +293,27 @@ impl Author {
                 "volumeAttributesClassName": self.attributes_class(&key),
             },
         });
-        if key.kind == Kind::None && self.is_alone && self.chance.happens(600) {
+        if key.kind == Kind::None && self.is_alone && self.rng.happens(600) {
             claim["spec"]["storageClassName"] = Value::Null;
-        } else if self.chance.happens(80) {
+        } else if self.rng.happens(80) {
             let name = claim["spec"]["storageClassName"].take();
             claim["metadata"]["annotations"] =
                 json!({"volume.beta.kubernetes.io/storage-class": name});
         }
-        if self.chance.happens(200) {
-            let tier = *self.chance.pick(&["a", "b"]).unwrap();
-            claim["spec"]["selector"] = if self.chance.happens(500) {
+        if self.rng.happens(200) {
+            let tier = *self.rng.pick(&["a", "b"]).unwrap();
+            claim["spec"]["selector"] = if self.rng.happens(500) {
                 json!({"matchLabels": {"tier": tier}})
             } else {
                 json!({"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": [tier]}]})
             };
         }
-        if self.chance.happens(150)
+        if self.rng.happens(150)
             && let Some(volume) = self.unique()
         {
             claim["spec"]["volumeName"] = json!(volume);
         }
-        if self.chance.happens(80) {
+        if self.rng.happens(80) {
             claim["metadata"]["finalizers"] = json!(["e2e.bindery.dev/held"]);
             // It goes, and stays for its finalizer, while a volume comes that it could have had.
             self.consequences.push_back(Step::DeleteClaim(name.clone()));
@@ -330,7 +328,7 @@ impl Author {
     fn unique(&mut self) -> Option<String> {
         let unique: Vec<&Known> =
             self.volumes.iter().filter(|known| !known.is_counterpart).collect();
-        self.chance.pick(&unique).map(|known| known.name.clone())
+        self.rng.pick(&unique).map(|known| known.name.clone())
     }
 
     fn present(&mut self) -> Option<usize> {
@@ -344,7 +342,7 @@ impl Author {
     fn among(&mut self, which: impl Fn(&(String, Value, bool)) -> bool) -> Option<usize> {
         let fitting: Vec<usize> =
             (0..self.claims.len()).filter(|place| which(&self.claims[*place])).collect();
-        self.chance.pick(&fitting).copied()
+        self.rng.pick(&fitting).copied()
     }
 
     /// The next step; nothing if it has no object.
@@ -352,7 +350,7 @@ impl Author {
         if let Some(step) = self.consequences.pop_front() {
             return Some(step);
         }
-        Some(match self.chance.below(100) {
+        Some(match self.rng.below(100) {
             0..=44 => Step::Create(self.claim()),
             45..=52 => Step::Create(self.volume(250)?),
             53..=61 => {
@@ -376,11 +374,11 @@ impl Author {
             88..=90 => Step::Name { claim: self.present_name()?, volume: self.unique()? },
             91..=93 => Step::DeleteVolume(self.unique()?),
             94..=95 => Step::Vanish(self.present_name()?),
-            96 => Step::Return { claim: self.present_name()?, is_unfit: self.chance.happens(500) },
+            96 => Step::Return { claim: self.present_name()?, is_unfit: self.rng.happens(500) },
             97 => Step::Provision(self.present_name()?),
             98 => Step::SelectNode(self.present_name()?),
             _ => {
-                let kind = *self.chance.pick(&self.kinds)?;
+                let kind = *self.rng.pick(&self.kinds)?;
                 Step::DeleteClass(self.class_name(kind))
             }
         })
@@ -398,7 +396,7 @@ impl Author {
 
     fn relabel(&mut self) -> Option<Step> {
         let volume = self.unique()?;
-        let tier = *self.chance.pick(&["a", "b"])?;
+        let tier = *self.rng.pick(&["a", "b"])?;
         Some(Step::Edit { volume, patch: json!({"metadata": {"labels": {"tier": tier}}}) })
     }
 
@@ -412,7 +410,7 @@ impl Author {
 
     fn change_modes(&mut self) -> Option<Step> {
         let volume = self.unique()?;
-        let modes = usize::try_from(self.chance.below(2)).ok()?;
+        let modes = usize::try_from(self.rng.below(2)).ok()?;
         self.becomes(&volume, |key| key.modes = modes)?;
         Some(Step::Edit { volume, patch: json!({"spec": {"accessModes": MODES[modes]}}) })
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bindery_sim::Chance;
+use bindery_sim::SeededRng;
 use serde_json::{Map, Value, json};
 
 use super::world::{pick, place};
@@ -90,31 +90,31 @@ const TARGETS: [&str; 12] = [
 ];
 
 /// So many changes, each of another object.
-pub(super) fn changes(stage: &Stage<'_>, chance: &mut Chance, count: usize) -> Vec<Change> {
+pub(super) fn changes(stage: &Stage<'_>, rng: &mut SeededRng, count: usize) -> Vec<Change> {
     let mut targets: Vec<&str> = TARGETS.to_vec();
     let mut made = Vec::new();
     for number in 0..count {
-        if chance.below(4) == 0 {
-            made.push(created(chance, number));
+        if rng.below(4) == 0 {
+            made.push(created(rng, number));
             continue;
         }
-        let target = targets.remove(place(chance, targets.len()));
-        made.push(changed(stage, chance, target));
+        let target = targets.remove(place(rng, targets.len()));
+        made.push(changed(stage, rng, target));
     }
     made
 }
 
-fn who(target: &str, chance: &mut Chance) -> Persona {
-    if target.starts_with("pvc/") && chance.below(2) == 0 { VOLUME_VIEWER } else { ADMIN }
+fn who(target: &str, rng: &mut SeededRng) -> Persona {
+    if target.starts_with("pvc/") && rng.below(2) == 0 { VOLUME_VIEWER } else { ADMIN }
 }
 
-fn created(chance: &mut Chance, number: usize) -> Change {
-    let size = pick(chance, &["1Gi", "5Gi", "100Gi"]);
+fn created(rng: &mut SeededRng, number: usize) -> Change {
+    let size = pick(rng, &["1Gi", "5Gi", "100Gi"]);
     let name = format!("new-{number}");
-    if chance.below(2) == 0 {
+    if rng.below(2) == 0 {
         let mut spec = json!({
             "capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"],
-            "persistentVolumeReclaimPolicy": pick(chance, &["Retain", "Delete", "Recycle"]),
+            "persistentVolumeReclaimPolicy": pick(rng, &["Retain", "Delete", "Recycle"]),
             "nfs": {"server": "a.example.com", "path": format!("/{name}")},
         });
         let oddities = [
@@ -128,7 +128,7 @@ fn created(chance: &mut Chance, number: usize) -> Change {
             json!({"claimRef": {"name": "a"}}),
             json!({"storageClassName": "none-such"}),
         ];
-        let odd = pick(chance, &oddities);
+        let odd = pick(rng, &oddities);
         json_patch::merge(&mut spec, &odd);
         let object = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec});
         let target = format!("pv/{name}");
@@ -155,26 +155,26 @@ fn created(chance: &mut Chance, number: usize) -> Change {
         json!({"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}}),
         json!({"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n1"}}}),
     ];
-    let odd = pick(chance, &oddities);
+    let odd = pick(rng, &oddities);
     json_patch::merge(&mut object, &odd);
     let target = format!("pvc/db/{name}");
-    let who = who(&target, chance);
+    let who = who(&target, rng);
     Change { who, how: How::Create, target, object: Some(object), what: odd.to_string() }
 }
 
-fn changed(stage: &Stage<'_>, chance: &mut Chance, target: &str) -> Change {
-    let who = who(target, chance);
+fn changed(stage: &Stage<'_>, rng: &mut SeededRng, target: &str) -> Change {
+    let who = who(target, rng);
     let target = target.to_owned();
-    if chance.below(6) == 0 {
+    if rng.below(6) == 0 {
         return Change { who, how: How::Delete, target, object: None, what: "gone".to_owned() };
     }
     let stored = stage.get(&target).unwrap_or_else(|| panic!("no {target}"));
     let mut object = manifest(&stored);
     let is_volume = target.starts_with("pv/");
     let mutations = if is_volume { of_volume(&stored) } else { of_claim(&stored) };
-    let mutation = pick(chance, &mutations);
+    let mutation = pick(rng, &mutations);
     json_patch::merge(&mut object, &mutation);
-    let how = pick(chance, &[How::Server, How::Client, How::Replace]);
+    let how = pick(rng, &[How::Server, How::Client, How::Replace]);
     Change { who, how, target, object: Some(object), what: mutation.to_string() }
 }
 

@@ -9,7 +9,7 @@ mod world;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use bindery_sim::Chance;
+use bindery_sim::SeededRng;
 use serde_json::Value;
 
 use self::change::{Change, changes};
@@ -41,9 +41,9 @@ fn what_check_predicts_happens() {
         if made >= all {
             break;
         }
-        let mut chance = Chance::new(seed);
-        stage.set(&world::world(&mut chance));
-        for change in changes(&stage, &mut chance, CHANGES_A_WORLD) {
+        let mut rng = SeededRng::new(seed);
+        stage.set(&world::world(&mut rng));
+        for change in changes(&stage, &mut rng, CHANGES_A_WORLD) {
             made += 1;
             let predicted = predicted(&stage, &change);
             let happened = happened(&stage, &change);

@@ -291,7 +291,7 @@ fn agreed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<C
     let Err(mismatches) = fit(volume, claim, home, FitCheck::Prebind) else {
         return Decision { next: bind(evidence, volume, claim), why: ClaimOutcome::Bound(name) };
     };
-    let serious = mismatches.iter().filter(|mismatch| !is_bearable(mismatch)).cloned().collect();
+    let serious = mismatches.iter().filter(|mismatch| !binds_despite(mismatch)).cloned().collect();
     match NonEmpty::from_vec(serious) {
         Some(serious) => pending(claim, ClaimOutcome::Unfit(name, serious)),
         None => Decision {
@@ -302,7 +302,7 @@ fn agreed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<C
 }
 
 /// Whether two that name each other are bound in spite of it.
-fn is_bearable(mismatch: &Mismatch) -> bool {
+fn binds_despite(mismatch: &Mismatch) -> bool {
     match severity(mismatch) {
         Severity::LessThanAsked | Severity::OtherClass => true,
         Severity::Unusable | Severity::Situation => false,

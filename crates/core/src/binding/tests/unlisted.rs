@@ -57,7 +57,7 @@ proptest! {
         let order: Vec<ClaimKey> = part.claims().map(|claim| claim.key.clone()).collect();
         let reported = settle(&mut part, &order, &listed);
         for (key, outcome) in &reported.claims {
-            let is_open = reported.open.contains_key(&ObjectKey::Claim(key.clone()));
+            let is_open = reported.missing.contains_key(&ObjectKey::Claim(key.clone()));
             prop_assert_eq!(*outcome == ClaimOutcome::Unknown, is_open, "{} {:?}", key, outcome);
             if !is_open {
                 let truth = truth.claim(key).map(same);
@@ -65,7 +65,7 @@ proptest! {
             }
         }
         for (name, outcome) in &reported.volumes {
-            let is_open = reported.open.contains_key(&ObjectKey::Volume(name.clone()));
+            let is_open = reported.missing.contains_key(&ObjectKey::Volume(name.clone()));
             prop_assert_eq!(*outcome == VolumeOutcome::ClaimUnknown, is_open, "{} {:?}", name, outcome);
             if !is_open {
                 prop_assert_eq!(Some(outcome), truth.volume(name), "{} {:?}", name, &listed);

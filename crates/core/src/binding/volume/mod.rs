@@ -10,7 +10,7 @@ use super::decision::{Decision, Next, ObjectRef, Reclaim, Remaining, Write};
 use super::evidence::{Evidence, Lookup};
 use super::migration::{self, IN_TREE_PREFIX};
 use super::read::Read;
-use super::recycle::spared;
+use super::recycle::overlapping;
 use crate::model::annotations::{BOUND_BY_CONTROLLER, MIGRATED_TO, PROVISIONED_BY};
 use crate::model::{
     Backend, Claim, ClaimKey, Deletion, NonEmpty, PodKey, ReclaimPolicy, Reservation, Stage, Uid,
@@ -283,7 +283,7 @@ fn recycle(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> (Release
     }
     let pods = evidence.live_pods(key).present().into_iter().flatten();
     let users = pods.filter(|pod| pod.uses(key)).map(|pod| pod.key.clone()).collect();
-    match (NonEmpty::from_vec(users), spared(evidence.view(), volume)) {
+    match (NonEmpty::from_vec(users), overlapping(evidence.view(), volume)) {
         (Some(users), _) => (ReleasedFor::Pods(users), Next::Settled),
         (None, Some(other)) => (ReleasedFor::OtherVolume(other.name.clone()), Next::Settled),
         (None, None) => (ReleasedFor::Recycler, Next::Reclaim(Reclaim::Recycle)),

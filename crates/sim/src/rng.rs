@@ -1,12 +1,12 @@
-//! What looks like chance and repeats under the same seed.
+//! Random numbers that repeat under the same seed.
 
 /// A sequence of numbers that depends on its seed alone.
 #[derive(Debug, Clone)]
-pub struct Chance {
+pub struct SeededRng {
     state: u64,
 }
 
-impl Chance {
+impl SeededRng {
     /// The sequence of `seed`.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }

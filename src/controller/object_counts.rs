@@ -109,10 +109,10 @@ mod tests {
             let volume = volume(&text, Wanted::Both).unwrap().volume;
             view.apply(Observed::Volume(Arc::new(volume)));
         }
-        let mut census = ObjectCounter::default();
+        let mut counter = ObjectCounter::default();
         for _ in 0..2 {
-            assert_eq!((census.step(&view), census.step(&view)), (None, None));
-            let tally = census.step(&view).unwrap();
+            assert_eq!((counter.step(&view), counter.step(&view)), (None, None));
+            let tally = counter.step(&view).unwrap();
             let expected = BTreeMap::from([((0, vec![String::new()]), 5_000)]);
             assert_eq!((tally.volumes.0, tally.claims.0.len()), (expected, 0));
         }

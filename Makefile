@@ -56,9 +56,9 @@ chart: kube
 e2e: kube
 	$(CARGO_TEST) --test e2e -- --strict $(CASES)
 
-# The histories of made-up clusters beside Kubernetes' own binder, random changes that check predicts, scenarios
-# of storage beside the real controllers, what takes minutes on a real server, and every rule by every requester, with the
-# harm that its hazards do where Bindery is not installed: at their full count.
+# The histories of made-up clusters beside Kubernetes' own binder, random changes that check predicts, scenarios of
+# storage beside the real controllers, what takes minutes on a real server, and every rule by every requester, with
+# the harm that its hazards do where Bindery is not installed: at their full count.
 histories: kube
 	$(CARGO_TEST) --test e2e -- --strict --full differential:: failures:: check:: storage_lifecycle:: no_false_denials:: denials::rules::
 

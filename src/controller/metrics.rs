@@ -14,8 +14,8 @@ use prometheus::{
 
 use super::certificates::metrics::CertificateMetrics;
 use super::mode::ControllerMode;
-use super::operation_metrics::OperationMetrics;
 use super::object_counts::{Counts, ObjectCounts};
+use super::operation_metrics::OperationMetrics;
 use crate::binding::Write;
 use crate::client::send::WriteOutcome;
 use crate::telemetry::configuration::ConfigurationMetrics;

@@ -158,7 +158,8 @@ impl Reads {
     }
 
     /// How many reads are pending or in flight.
-    pub fn count(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
         self.pending.len()
     }
 

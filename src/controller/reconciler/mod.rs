@@ -121,7 +121,8 @@ impl Reconciler {
     }
 
     /// Whether nothing is queued or in flight.
-    pub fn is_idle(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
         self.writes_in_flight() == 0 && self.queue.depth() == 0 && self.reads.count() == 0
     }
 

@@ -1,5 +1,5 @@
-//! Each sidecar, and the driver, is killed while a call of the driver is in flight that is not answered: the process that comes
-//! after it goes on from there.
+//! Each sidecar, and the driver, is killed while a call of the driver is in flight that is not answered: the next
+//! process goes on from there.
 
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! The storage sidecars of Kubernetes CSI at work beside Bindery: what they provision is bound, and what becomes of it
-//! is what becomes of it without Bindery. No write of theirs is denied or mutated, no disk is lost and none is left. The
-//! same of a provisioner that elects no leader, has no driver behind it and makes folders of nodes (`local_path`).
+//! is what becomes of it without Bindery. No write of theirs is denied or mutated, no disk is lost and none is left.
+//! The same of a provisioner that elects no leader, has no driver behind it and makes folders of nodes (`local_path`).
 //!
 //! # Who is played in the end-to-end tests
 //!

@@ -29,14 +29,14 @@ pub(super) fn run_scenario(site: &Site) {
     // Of another class, a claim that is not there, a class and a node that are not there.
     apply(
         &claim("two", ", volumeName: one")
-            .replace("storageClassName: scenario", "storageClassName: other"),
+            .replace("storageClassName: static", "storageClassName: other"),
     );
     apply(&volume(
         "two",
         ", claimRef: {namespace: default, name: absent, uid: 00000000-0000-0000-0000-000000000000}",
     ));
     provision_unclaimed(site.plane);
-    apply(&claim("three", "").replace("storageClassName: scenario", "storageClassName: unknown"));
+    apply(&claim("three", "").replace("storageClassName: static", "storageClassName: unknown"));
     let affinity = ", nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, \
         operator: In, values: [nowhere]}]}]}}";
     apply(&volume("three", affinity));
@@ -121,7 +121,7 @@ pub(super) fn prebind(site: &Site) {
 fn volume(name: &str, more: &str) -> String {
     format!(
         "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {{name: {name}}}\nspec: {{accessModes: \
-         [ReadWriteOnce], capacity: {{storage: 1Gi}}, storageClassName: scenario, nfs: {{server: 192.0.2.1, path: \
+         [ReadWriteOnce], capacity: {{storage: 1Gi}}, storageClassName: static, nfs: {{server: 192.0.2.1, path: \
          /{name}}}{more}}}\n"
     )
 }
@@ -129,13 +129,13 @@ fn volume(name: &str, more: &str) -> String {
 fn claim(name: &str, more: &str) -> String {
     format!(
         "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: {name}, namespace: default}}\nspec: \
-         {{accessModes: [ReadWriteOnce], storageClassName: scenario, resources: {{requests: {{storage: 1Gi}}}}{more}}}\n"
+         {{accessModes: [ReadWriteOnce], storageClassName: static, resources: {{requests: {{storage: 1Gi}}}}{more}}}\n"
     )
 }
 
 /// The same object in the class whose claims wait.
 fn waiting(text: &str) -> String {
-    text.replace("storageClassName: scenario", "storageClassName: waiting")
+    text.replace("storageClassName: static", "storageClassName: waiting")
 }
 
 /// A pod on the node that uses a claim.

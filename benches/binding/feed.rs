@@ -65,12 +65,12 @@ impl Feed {
         .to_string()
     }
 
-    /// Whether a watch of volumes and one of claims have seen everything.
+    /// Returns whether a watch of volumes and one of claims have seen everything.
     pub(crate) fn is_complete(&self) -> bool {
         self.shared.complete.load(Ordering::Acquire) >= 2
     }
 
-    /// What was asked that is no watch.
+    /// Returns what was asked that is no watch.
     pub(crate) fn denied(&self) -> Vec<String> {
         self.shared.denied.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

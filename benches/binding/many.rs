@@ -94,7 +94,7 @@ fn uid(kind: u8, number: usize) -> String {
     format!("{kind:08x}-0000-4000-8000-{number:012}")
 }
 
-/// What the API server notes of who wrote which field; as long as after a real bind.
+/// Returns what the API server notes of who wrote which field; as long as after a real bind.
 fn managed_fields() -> Value {
     let fields = json!({"f:metadata": {"f:annotations": {".": {}, "f:pv.kubernetes.io/bound-by-controller": {}}},
         "f:spec": {"f:accessModes": {}, "f:resources": {"f:requests": {".": {}, "f:storage": {}}},

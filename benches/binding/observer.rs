@@ -76,7 +76,7 @@ impl Observer {
         }
     }
 
-    /// When the object with this number was done.
+    /// Returns when the object with this number was done.
     pub(crate) async fn moment(&self, number: usize, within: Duration) -> Result<Moment, String> {
         let found = || {
             let moments = self.seen.moments.lock().unwrap_or_else(PoisonError::into_inner);

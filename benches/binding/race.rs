@@ -82,12 +82,12 @@ impl fmt::Display for Run {
     }
 }
 
-/// How many pairs a race has: `usual`, unless the environment wants fewer.
+/// Returns how many pairs a race has: `usual`, unless the environment wants fewer.
 pub(crate) fn pairs_count(usual: usize) -> Result<usize, String> {
     from_environment("BINDERY_BENCH_PAIRS").map(|wanted| wanted.unwrap_or(usual).min(usual))
 }
 
-/// How often each competitor runs; odd, so that the median is a run.
+/// Returns how often each competitor runs; odd, so that the median is a run.
 pub(crate) fn rounds_count() -> Result<usize, String> {
     from_environment("BINDERY_BENCH_ROUNDS").map(|wanted| wanted.unwrap_or(3))
 }

@@ -16,7 +16,7 @@ pub(crate) fn check(needed: &[(&str, &str)]) -> Result<(), String> {
     }
 }
 
-/// Where the program is. Debian keeps nginx where only root's `PATH` looks.
+/// Returns where the program is. Debian keeps nginx where only root's `PATH` looks.
 pub(crate) fn find(name: &str) -> Result<PathBuf, String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);

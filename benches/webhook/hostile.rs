@@ -67,7 +67,7 @@ impl Shape {
         body
     }
 
-    /// Where in the volume it goes.
+    /// Returns where in the volume it goes.
     fn slot(self) -> &'static str {
         match self {
             Self::Objects | Self::Zeros | Self::Keys | Self::Nesting => r#""unknown":null"#,

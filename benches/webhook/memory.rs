@@ -60,7 +60,7 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
     ])
 }
 
-/// How far the peak rises above the memory before a body and the body itself, in MiB.
+/// Returns how far the peak rises above the memory before a body and the body itself, in MiB.
 fn beyond_body(server: &Server, keys: &Keys, shape: Shape) -> Result<f64, String> {
     let target = server.target(keys)?;
     // What a connection and a review take anyway is there before the body comes.

@@ -171,7 +171,7 @@ impl Server {
             .map_err(|sentence| format!("{} does not serve: {sentence}", self.name))
     }
 
-    /// How a client reaches it.
+    /// Returns how a client reaches it.
     pub(crate) fn target(&self, keys: &Keys) -> Result<Target, String> {
         Target::new(self.ports.reviews, &keys.ca.der)
     }

@@ -78,7 +78,7 @@ impl Target {
         Ok(stream)
     }
 
-    /// What a client says first.
+    /// Returns what a client says first.
     pub(crate) fn hello(&self) -> Result<Vec<u8>, String> {
         let client = ClientConnection::new(Arc::clone(&self.config), name());
         let mut hello = Vec::new();

@@ -72,7 +72,7 @@ impl RegisteredWebhooks {
         Ok(Self { webhooks: webhooks.collect() })
     }
 
-    /// What each webhook trusts, PEM.
+    /// Returns what each webhook trusts, PEM.
     pub fn trust(&self) -> impl Iterator<Item = &str> {
         self.webhooks.iter().map(|webhook| webhook.trust.as_str())
     }

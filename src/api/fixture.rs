@@ -142,7 +142,7 @@ fn volume(words: &[&str]) -> Parsed<FixtureObject> {
     Ok(item)
 }
 
-/// What volumes and claims have in common; `unknown` is said of any other option.
+/// Returns what volumes and claims have in common; `unknown` is said of any other option.
 fn common_option(item: &mut FixtureObject, option: &str, unknown: &'static str) -> Parsed<()> {
     let object = &mut item.object;
     match option.split_once('=') {

@@ -40,7 +40,7 @@ struct EntryWire<'a> {
     fields: Option<&'a RawValue>,
 }
 
-/// What Kubernetes' own controllers wrote last of the volume in `text` (JSON); nothing where that cannot be
+/// Returns what Kubernetes' own controllers wrote last of the volume in `text` (JSON); nothing where that cannot be
 /// read.
 pub fn in_tree(text: &str) -> InTree {
     let mut found = InTree::default();

@@ -66,12 +66,12 @@ pub struct OwnersWire<'a> {
 }
 
 impl OwnersWire<'_> {
-    /// Whether there are more than were kept.
+    /// Returns whether there are more than were kept.
     pub fn is_cut(&self) -> bool {
         self.count > self.kept.len()
     }
 
-    /// Whether both name the same owners in the same order.
+    /// Returns whether both name the same owners in the same order.
     pub fn equals(&self, other: &Self) -> bool {
         (self.count, self.digest) == (other.count, other.digest)
     }
@@ -100,7 +100,7 @@ impl<'de: 'a, 'a> WireCollection<'de> for OwnersWire<'a> {
 parsed_as_collection!(OwnersWire<'de>);
 
 impl Metadata<'_> {
-    /// Whether deletion was asked for.
+    /// Returns whether deletion was asked for.
     pub fn deletion(&self) -> Deletion {
         match self.deletion_timestamp {
             Some(_) => Deletion::Terminating,
@@ -125,7 +125,7 @@ impl Metadata<'_> {
         })
     }
 
-    /// When it was created, if that is a valid time.
+    /// Returns when it was created, if that is a valid time.
     pub fn created(&self) -> Option<CreationTimestamp> {
         let time: Timestamp = self.creation_timestamp.filled()?.parse().ok()?;
         Some(CreationTimestamp::at(time.as_second()))

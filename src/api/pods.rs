@@ -114,7 +114,7 @@ pub enum PodPage {
     End,
 }
 
-/// Whether one of the pods on a page of a list (JSON text) uses the claim.
+/// Returns whether one of the pods on a page of a list (JSON text) uses the claim.
 ///
 /// Kubernetes: `pvc_protection_controller.go`: pods that have finished count until their object is gone.
 pub fn pod_page(page: &str, key: &ClaimKey) -> Result<PodPage, serde_json::Error> {
@@ -128,7 +128,7 @@ pub fn pod_page(page: &str, key: &ClaimKey) -> Result<PodPage, serde_json::Error
     Ok(next.map_or(PodPage::End, PodPage::More))
 }
 
-/// Whether one of the pods in a complete list (JSON text) uses the claim.
+/// Returns whether one of the pods in a complete list (JSON text) uses the claim.
 pub fn pod_use(list: &str, key: &ClaimKey) -> Result<PodUse, serde_json::Error> {
     Ok(match pod_page(list, key)? {
         PodPage::Used => PodUse::Used,

@@ -169,7 +169,7 @@ impl Registration {
     }
 }
 
-/// Whether `endpoint` is registered for requests of this kind.
+/// Returns whether `endpoint` is registered for requests of this kind.
 pub fn is_registered(endpoint: Endpoint, resource: Resource, operation: Operation) -> bool {
     request_types(endpoint).any(|request_type| {
         (request_type.resource, request_type.operation) == (resource, operation)
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// What an endpoint is sent, as `resource: OPERATIONS`.
+    /// Returns what an endpoint is sent, as `resource: OPERATIONS`.
     fn sent(endpoint: Endpoint) -> Vec<String> {
         let lines = rules(endpoint).into_iter().map(|rule| {
             format!(

@@ -86,7 +86,7 @@ impl Secret {
     }
 }
 
-/// What is stored in the two Secrets of an installation.
+/// Returns what is stored in the two Secrets of an installation.
 pub fn stored(ca: &Secret, serving: &Secret) -> Stored {
     Stored {
         ca: ca.pair(CA_CERTIFICATE, CA_KEY),

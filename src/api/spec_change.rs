@@ -10,7 +10,7 @@ use super::digest::Digest;
 use crate::rules::SpecChange;
 use crate::rules::judging::expansion::FIELDS;
 
-/// What changes from the text of one spec to that of another; an error if one of them is no object.
+/// Returns what changes from the text of one spec to that of another; an error if one of them is no object.
 pub(super) fn spec_change(old: &str, new: &str) -> Result<SpecChange, serde_json::Error> {
     if old == new {
         return Ok(SpecChange::None);

@@ -36,7 +36,8 @@ const FILE_DRIVERS: [&str; 20] = [
     "csi.quobyte.com",
 ];
 
-/// Whether the driver of this name serves file systems. Rook puts the namespace of its operator before Ceph's name.
+/// Returns whether the driver of this name serves file systems. Rook puts the namespace of its operator before Ceph's
+/// name.
 ///
 /// Rook: `pkg/operator/ceph/csi/spec.go`, `CephFSDriverName`.
 fn is_file_driver(driver: &str) -> bool {
@@ -53,7 +54,7 @@ pub(super) struct BackingStorage {
     pub(super) storage: Option<Storage>,
 }
 
-/// What is behind the volume of this spec.
+/// Returns what is behind the volume of this spec.
 pub(super) fn found(spec: &VolumeSpecWire<'_>) -> BackingStorage {
     let VolumeSpecWire { csi, nfs, host_path, local, .. } = spec;
     let backend = match (csi, nfs, host_path, local) {

@@ -24,7 +24,7 @@ pub struct KeyedPem {
 }
 
 impl KeyedPem {
-    /// Whether both can be read and belong to each other.
+    /// Returns whether both can be read and belong to each other.
     pub fn is_whole(&self) -> bool {
         let certificate = CertificateDer::from_pem_slice(self.certificate.as_bytes());
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes());

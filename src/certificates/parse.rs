@@ -22,12 +22,12 @@ pub struct ValidityPeriod {
 }
 
 impl ValidityPeriod {
-    /// Whether `now` is within it.
+    /// Returns whether `now` is within it.
     pub fn holds(self, now: Timestamp) -> bool {
         self.begin <= now && now <= self.end
     }
 
-    /// Whether two thirds of it are over: time to renew, with as much left to find out what hinders it as any
+    /// Returns whether two thirds of it are over: time to renew, with as much left to find out what hinders it as any
     /// holiday takes.
     pub fn is_due(self, now: Timestamp) -> bool {
         let (begin, end) = (self.begin.as_second(), self.end.as_second());
@@ -35,14 +35,14 @@ impl ValidityPeriod {
     }
 }
 
-/// When the first certificate in `pem` is valid; nothing if there is none that can be read.
+/// Returns when the first certificate in `pem` is valid; nothing if there is none that can be read.
 pub fn time(pem: &str) -> Option<ValidityPeriod> {
     let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
     time_of(&certificate)
 }
 
-/// Whether a client that trusts the certificates in `trust` (PEM) accepts the first certificate in `pem` as that of
-/// `name` at `now`: what an API server asks.
+/// Returns whether a client that trusts the certificates in `trust` (PEM) accepts the first certificate in `pem` as
+/// that of `name` at `now`: what an API server asks.
 pub fn is_accepted(pem: &str, trust: &str, name: &str, now: Timestamp) -> bool {
     let mut roots = RootCertStore::empty();
     for ca in ca_certificates(trust) {

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::cli::args::{Bindery, Command};
 
-    /// What the command line with these flags comes to, or how it fails.
+    /// Returns what the command line with these flags comes to, or how it fails.
     fn settings_of(flags: &str) -> Result<ControllerSettings, String> {
         let words: Vec<&str> =
             ["bindery", "controller"].into_iter().chain(flags.split_whitespace()).collect();

@@ -145,7 +145,7 @@ fn with_terms(
     Ok(judge(terms)?)
 }
 
-/// What a persona may read.
+/// Returns what a persona may read.
 pub fn access(persona: Persona) -> ReadAccess {
     match persona {
         Persona::Tenant | Persona::NamespaceAdmin | Persona::ClaimProtection => {
@@ -205,7 +205,7 @@ mod tests {
         Example { given: given.join("\n").leak(), ..*example }
     }
 
-    /// What `text` has before the first deletion that it advises, if it advises one.
+    /// Returns what `text` has before the first deletion that it advises, if it advises one.
     fn before_deletion(text: &str) -> Option<&str> {
         let verbs = text.match_indices("delete ").chain(text.match_indices("Delete "));
         let mut before = verbs.filter_map(|(at, verb)| Some((verb, text.get(..at)?)));
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// What `scan` says of the objects of an example.
+    /// Returns what `scan` says of the objects of an example.
     fn standing(example: &Example) -> Vec<String> {
         let ExampleScenario { stored, .. } = scenario(example).unwrap();
         let mut known = KnownObjects::new(ObjectSource::Dump);

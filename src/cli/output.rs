@@ -34,12 +34,12 @@ impl Colour {
     }
 }
 
-/// Whether the values of `NO_COLOR` and `TERM` forbid colours.
+/// Returns whether the values of `NO_COLOR` and `TERM` forbid colours.
 fn forbids_colours(no_color: Option<&OsStr>, terminal: Option<&OsStr>) -> bool {
     no_color.is_some_and(|value| !value.is_empty()) || terminal.is_some_and(|name| name == "dumb")
 }
 
-/// Whether the path of an output stands for standard output.
+/// Returns whether the path of an output stands for standard output.
 pub(super) fn is_standard(path: Option<&Path>) -> bool {
     path.is_none_or(|path| path == Path::new(STANDARD_OUTPUT))
 }
@@ -82,7 +82,7 @@ pub(super) fn readable(text: &str) -> String {
         .collect()
 }
 
-/// Whether a terminal obeys the character, or shows others in another order because of it.
+/// Returns whether a terminal obeys the character, or shows others in another order because of it.
 pub(super) fn is_unsafe(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -62,7 +62,7 @@ fn whole(list: &str) -> Result<Vec<Value>, Failure> {
     Ok(items(&list).map(named).collect())
 }
 
-/// What `slim` keeps of the objects at `path`.
+/// Returns what `slim` keeps of the objects at `path`.
 fn slim(
     cluster: &ClusterClient,
     path: &str,
@@ -79,7 +79,7 @@ fn labelled(kind: &str, item: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": kind, "metadata": metadata})
 }
 
-/// Which volume is attached to which node.
+/// Returns which volume is attached to which node.
 fn attachment(item: &Value) -> Value {
     let spec = json!({
         "attacher": item["spec"]["attacher"], "nodeName": item["spec"]["nodeName"],

@@ -37,7 +37,7 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// Where the serving pair comes from: the arguments name a pair of files or else an installation.
+/// Returns where the serving pair comes from: the arguments name a pair of files or else an installation.
 fn pair(arguments: &WebhookArgs) -> Result<CertificateSource, Failure> {
     let callers = arguments.client_ca_file.clone();
     let names = || arguments.client_name.clone();

@@ -33,14 +33,14 @@ pub(super) fn usual_files() -> Vec<PathBuf> {
     listed.unwrap_or_else(|| home().into_iter().collect())
 }
 
-/// Why the bytes of a file are no text, where the library fails: UTF-16 with half a letter at its end.
+/// Returns why the bytes of a file are no text, where the library fails: UTF-16 with half a letter at its end.
 pub(super) fn unusable_bytes(path: &Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     (is_wide && bytes.len() % 2 == 1).then(|| "is cut off in the middle of a letter".to_owned())
 }
 
-/// Why a configuration cannot be used although it was read: the library fails with the first request.
+/// Returns why a configuration cannot be used although it was read: the library fails with the first request.
 pub(super) fn unusable_values(config: &Config) -> Option<String> {
     let url = &config.cluster_url;
     if !matches!(url.scheme_str(), Some("http" | "https")) || url.authority().is_none() {
@@ -55,7 +55,7 @@ pub(super) fn unusable_values(config: &Config) -> Option<String> {
     (!is_sendable).then(|| "the token holds a letter that cannot be sent; replace it".to_owned())
 }
 
-/// What is wrong with a kubeconfig; with line and column where it cannot be parsed.
+/// Returns what is wrong with a kubeconfig; with line and column where it cannot be parsed.
 pub(super) fn reason(error: &KubeconfigError) -> String {
     let unread = |what: &str, error: &LoadDataError| {
         if let LoadDataError::ReadFile(error, path) = error {
@@ -85,7 +85,7 @@ pub(super) fn reason(error: &KubeconfigError) -> String {
     })
 }
 
-/// Why no client could be made of a configuration.
+/// Returns why no client could be made of a configuration.
 pub(super) fn unusable(error: &kube::Error) -> String {
     let source = std::error::Error::source(error);
     if let Some(error) = source.and_then(|source| source.downcast_ref::<KubeconfigError>()) {
@@ -97,7 +97,7 @@ pub(super) fn unusable(error: &kube::Error) -> String {
     }
 }
 
-/// What a credential plugin did instead of answering. What it wrote to its output may be credentials; what it
+/// Returns what a credential plugin did instead of answering. What it wrote to its output may be credentials; what it
 /// wrote beside that is for people.
 fn plugin(error: &AuthError) -> String {
     if let AuthError::AuthExecRun { out, .. } = error {

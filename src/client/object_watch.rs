@@ -206,7 +206,7 @@ async fn changed(
     }
 }
 
-/// Whether an event shows a later version than this.
+/// Returns whether an event shows a later version than this.
 fn is_news(line: &[u8], version: &ResourceVersion) -> Result<bool, ObjectWatchError> {
     let event: EventWire =
         serde_json::from_slice(line).map_err(|_| ObjectWatchError::Unreadable)?;

@@ -16,7 +16,7 @@ pub enum OtherBinder {
 }
 
 impl OtherBinder {
-    /// When it was seen, and what it did.
+    /// Returns when it was seen, and what it did.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Unseen => None,
@@ -24,7 +24,7 @@ impl OtherBinder {
         }
     }
 
-    /// What the Lease does not say yet.
+    /// Returns what the Lease does not say yet.
     pub fn unstored(&self) -> Option<&str> {
         match self {
             Self::Seen(text) => Some(text),

@@ -69,8 +69,8 @@ pub async fn send_text(
     Ok(sent.map_err(|_| RequestError::Late)??)
 }
 
-/// Whether the API server itself says that there is no such object. The reason distinguishes its 404 from that of a
-/// proxy in front of it, which proves nothing.
+/// Returns whether the API server itself says that there is no such object. The reason distinguishes its 404 from that
+/// of a proxy in front of it, which proves nothing.
 pub fn is_absent(status: &Status) -> bool {
     status.code == 404 && status.reason == "NotFound"
 }

@@ -64,7 +64,7 @@ impl ResourceKind {
         }
     }
 
-    /// What an object (JSON text) that exists says, as matching wants it.
+    /// Returns what an object (JSON text) that exists says, as matching wants it.
     pub fn observed(self, object: &str) -> Result<Observed, serde_json::Error> {
         self.observed_for(Wanted::Labels, object)
     }

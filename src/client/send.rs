@@ -105,7 +105,7 @@ fn resource(object: &ObjectKey) -> ResourceKind {
     }
 }
 
-/// Whether the write was rejected because the name is another object's by now: its uid is not ours.
+/// Returns whether the write was rejected because the name is another object's by now: its uid is not ours.
 fn is_other_object(body: &str) -> bool {
     let status: Status = serde_json::from_str(body).unwrap_or_default();
     let causes = status.details.map(|details| details.causes).unwrap_or_default();

@@ -42,18 +42,18 @@ impl SharedStore {
         observations.into_iter().for_each(|observed| view.apply(observed));
     }
 
-    /// Whether everything that a verdict looks at was listed completely once. It never turns false again: a watch that
-    /// is cut would take all replicas down at the same time.
+    /// Returns whether everything that a verdict looks at was listed completely once. It never turns false again: a
+    /// watch that is cut would take all replicas down at the same time.
     pub fn is_synced(&self) -> bool {
         ResourceKind::JUDGED.into_iter().all(|kind| self.is_listed(kind))
     }
 
-    /// Whether this resource was listed completely once.
+    /// Returns whether this resource was listed completely once.
     pub fn is_listed(&self, kind: ResourceKind) -> bool {
         self.of(kind).is_synced.load(Ordering::Acquire)
     }
 
-    /// When the watch of `kind` was last active, in seconds of the caller's clock.
+    /// Returns when the watch of `kind` was last active, in seconds of the caller's clock.
     pub fn active_at(&self, kind: ResourceKind) -> u64 {
         self.of(kind).active_at.load(Ordering::Relaxed)
     }

@@ -61,7 +61,7 @@ pub(super) fn configuration(
 }
 
 impl ConfigurationParser {
-    /// How much was found wrong so far.
+    /// Returns how much was found wrong so far.
     pub(super) fn problems(&self) -> usize {
         self.problems.len()
     }

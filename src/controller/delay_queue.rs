@@ -41,17 +41,17 @@ impl DelayQueue {
         Some(key)
     }
 
-    /// When the next object is due.
+    /// Returns when the next object is due.
     pub(super) fn wakes_at(&self) -> Option<Instant> {
         self.by_time.keys().next().map(|(due, _)| *due)
     }
 
-    /// Whether an object has a time.
+    /// Returns whether an object has a time.
     pub(super) fn contains(&self, key: &ObjectKey) -> bool {
         self.by_key.contains_key(key)
     }
 
-    /// How many objects there are.
+    /// Returns how many objects there are.
     pub(super) fn count(&self) -> usize {
         self.by_key.len()
     }

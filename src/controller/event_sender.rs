@@ -57,7 +57,7 @@ impl EventSender {
         (Self { sender, is_full, drained, spread, last_active }, events)
     }
 
-    /// Whether an event was lost.
+    /// Returns whether an event was lost.
     pub(super) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
@@ -67,7 +67,7 @@ impl EventSender {
         self.drained.notify_waiters();
     }
 
-    /// When each watch was last active, counted from the start.
+    /// Returns when each watch was last active, counted from the start.
     pub(super) fn last_active(&self) -> impl Iterator<Item = (ResourceKind, Duration)> {
         let seconds = |active: &AtomicU64| Duration::from_secs(active.load(Ordering::Relaxed));
         ResourceKind::ALL.into_iter().zip(self.last_active.iter().map(seconds))

@@ -18,7 +18,7 @@ pub(super) struct Fallback {
     is_reported: bool,
 }
 
-/// What a person does for the controller to bind again, once the other binder is switched off.
+/// Returns what a person does for the controller to bind again, once the other binder is switched off.
 pub(super) fn remedy(election: Option<&LeaderElection>) -> String {
     let Some(LeaderElection { namespace, name, .. }) = election else {
         return "start the controller again".to_owned();

@@ -138,7 +138,7 @@ impl ControllerMetrics {
         self.objects.store(Arc::new(counts));
     }
 
-    /// Whether this process is the one binder of the cluster.
+    /// Returns whether this process is the one binder of the cluster.
     fn replaces_in_tree(&self) -> bool {
         let full = self.mode.with_label_values(&[ControllerMode::Full.label()]).get();
         full == 1 && self.leading.get() == 1
@@ -161,7 +161,7 @@ impl ControllerMetrics {
     }
 }
 
-/// Whether Kubernetes' own binder has a metric of this name.
+/// Returns whether Kubernetes' own binder has a metric of this name.
 fn is_in_tree(name: &str) -> bool {
     ["pv_collector_", "retroactive_storageclass_", "volume_operation_total_"]
         .iter()

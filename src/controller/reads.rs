@@ -87,7 +87,7 @@ impl Reads {
         self.questions.insert(key.clone(), Question { missing, known });
     }
 
-    /// Whether a decision about `key` waits.
+    /// Returns whether a decision about `key` waits.
     pub fn is_awaited_by(&self, key: &ObjectKey) -> bool {
         self.questions.contains_key(key)
     }
@@ -141,7 +141,7 @@ impl Reads {
         complete
     }
 
-    /// What was read for a decision about `key`, if it still speaks of what the view shows; else nothing.
+    /// Returns what was read for a decision about `key`, if it still speaks of what the view shows; else nothing.
     /// What was found was applied to the view before.
     pub fn take(&mut self, key: &ObjectKey, view: &View) -> ReadAnswers {
         let known = self.answered.remove(key).filter(|known| known.stands(key, view));
@@ -152,12 +152,12 @@ impl Reads {
         })
     }
 
-    /// Whether any read is in flight.
+    /// Returns whether any read is in flight.
     pub fn is_any_in_flight(&self) -> bool {
         self.in_flight > 0
     }
 
-    /// How many reads are pending or in flight.
+    /// Returns how many reads are pending or in flight.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.pending.len()
@@ -173,7 +173,7 @@ impl Reads {
 }
 
 impl ReadAnswers {
-    /// Whether the answers still speak of what the view shows.
+    /// Returns whether the answers still speak of what the view shows.
     fn stands(&self, key: &ObjectKey, view: &View) -> bool {
         seen_of(view, key) == self.own
             && self.seen.iter().all(|(read, before)| {
@@ -209,7 +209,7 @@ fn seen_of(view: &View, key: &ObjectKey) -> Seen {
     version.map_or(Seen::Nothing, Seen::Version)
 }
 
-/// What was found, as a view would show it.
+/// Returns what was found, as a view would show it.
 fn found(live: &LiveReads, read: &Read) -> Option<Seen> {
     fn of<T>(answer: Option<&ReadResult<T>>, seen: impl Fn(&Arc<T>) -> Seen) -> Option<Seen> {
         match answer {

@@ -124,7 +124,7 @@ impl WorkQueue {
         Some(key)
     }
 
-    /// When a delayed object is due.
+    /// Returns when a delayed object is due.
     pub(super) fn wakes_at(&self) -> Option<Instant> {
         self.delayed.wakes_at()
     }
@@ -134,7 +134,7 @@ impl WorkQueue {
         *self = Self::default();
     }
 
-    /// How many objects are queued, delayed ones included.
+    /// Returns how many objects are queued, delayed ones included.
     pub(super) fn depth(&self) -> usize {
         self.first.len() + self.initial.count() + self.ready.len() + self.delayed.count()
     }

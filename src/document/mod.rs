@@ -34,7 +34,7 @@ pub fn text(bytes: Vec<u8>) -> Result<String, UnreadableError> {
     })
 }
 
-/// Whether `text` is meant as JSON: an object with a quoted key. A flow map of YAML that begins so is
+/// Returns whether `text` is meant as JSON: an object with a quoted key. A flow map of YAML that begins so is
 /// JSON too, or a mistake.
 pub fn is_json(text: &str) -> bool {
     let inside = text.trim_start().strip_prefix('{').map(str::trim_start);

@@ -9,7 +9,7 @@ use serde_json::Number;
 
 use super::tree::Shape;
 
-/// What the scalar `text` means, which has this tag of YAML's own and is bare or quoted; else what is wrong
+/// Returns what the scalar `text` means, which has this tag of YAML's own and is bare or quoted; else what is wrong
 /// with it.
 ///
 /// Go: `yaml/v2`, `decode.go`, `scalar`.
@@ -45,7 +45,7 @@ pub(super) fn scalar(text: &str, tag: Option<&str>, is_bare: bool) -> Result<Sha
 /// Numbers of YAML that JSON has none for, without their sign.
 const INFINITE: [&str; 6] = [".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN"];
 
-/// What the bare word `text` means.
+/// Returns what the bare word `text` means.
 pub(super) fn resolve(text: &str) -> Shape {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Shape::Null,

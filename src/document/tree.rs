@@ -95,12 +95,12 @@ impl TreeNode {
         if let Shape::Number(number) = &self.shape { Some(number) } else { None }
     }
 
-    /// Whether this is true, if it is true or false.
+    /// Returns whether this is true, if it is true or false.
     pub fn bool(&self) -> Option<bool> {
         if let Shape::Bool(bool) = self.shape { Some(bool) } else { None }
     }
 
-    /// What this is, for a sentence.
+    /// Returns what this is, for a sentence.
     pub fn kind(&self) -> &'static str {
         match &self.shape {
             Shape::Null => "nothing",
@@ -162,7 +162,7 @@ pub(super) const DEPTH_MAX: usize = 100;
 /// What is said beyond it.
 pub(super) const TOO_DEEP: &str = "values nest deeper than 100 levels";
 
-/// What is said of a key that a map has already.
+/// Returns what is said of a key that a map has already.
 pub(super) fn twice(key: &str, first: Position) -> String {
     format!("key {} is given twice, first at {first}", quoted(key))
 }

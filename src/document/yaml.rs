@@ -148,7 +148,7 @@ impl Builder<'_> {
         )
     }
 
-    /// Where a list in a block begins. Of one that is not indented below its key the parser reports where the
+    /// Returns where a list in a block begins. Of one that is not indented below its key the parser reports where the
     /// first item begins; its dash is the first letter of that line.
     fn dash(&self, at: Position) -> Position {
         let is_value = matches!(self.open.last(), Some(Open { content: Content::Map(_), .. }));

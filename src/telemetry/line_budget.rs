@@ -22,7 +22,7 @@ impl LineBudget {
         Self { lines_max, window, began: now, granted: 0, withheld: 0 }
     }
 
-    /// Whether a line may be written now. `Some(n)`: yes, and `n` were left out since the last one.
+    /// Returns whether a line may be written now. `Some(n)`: yes, and `n` were left out since the last one.
     pub fn grant(&mut self, now: Instant) -> Option<u64> {
         if self.age(now) >= self.window {
             (self.began, self.granted) = (now, 0);
@@ -35,12 +35,12 @@ impl LineBudget {
         Some(std::mem::take(&mut self.withheld))
     }
 
-    /// How long ago its window began.
+    /// Returns how long ago its window began.
     pub fn age(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.began)
     }
 
-    /// Whether lines were left out that no line has reported yet.
+    /// Returns whether lines were left out that no line has reported yet.
     pub fn is_withholding(&self) -> bool {
         self.withheld > 0
     }

@@ -26,7 +26,8 @@ pub struct UserLines {
 }
 
 impl UserLines {
-    /// Whether a line about this user may be written now. `Some(n)`: yes, and `n` were left out since the last one.
+    /// Returns whether a line about this user may be written now. `Some(n)`: yes, and `n` were left out since the last
+    /// one.
     pub(super) fn grant(&self, user: &str, now: Instant) -> Option<u64> {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         if users.len() >= USERS_MAX && !users.contains_key(user) {

@@ -176,12 +176,12 @@ impl Webhook {
         self.reviews.address()
     }
 
-    /// Where probes and metrics are served.
+    /// Returns where probes and metrics are served.
     pub fn health_address(&self) -> SocketAddr {
         self.health_port.address()
     }
 
-    /// Whether every resource was listed once.
+    /// Returns whether every resource was listed once.
     pub fn is_synced(&self) -> bool {
         self.health.shared.is_synced()
     }

@@ -210,7 +210,7 @@ fn metric(series: &str) -> &str {
     series.split(['{', ' ']).next().unwrap_or_default()
 }
 
-/// What Prometheus is given: all is well but for `other`.
+/// Returns what Prometheus is given: all is well but for `other`.
 fn question(other: &[&str], minutes: u32) -> Value {
     let hook = "namespace=\"store\",job=\"rel-bindery-metrics\"";
     let controller = "namespace=\"store\",job=\"rel-bindery-controller-metrics\"";
@@ -224,7 +224,7 @@ fn question(other: &[&str], minutes: u32) -> Value {
     json!({"series": text, "minutes": minutes})
 }
 
-/// What fires in each case.
+/// Returns what fires in each case.
 fn ask(rendering: &Rendering, questions: &[Value]) -> Vec<Vec<Value>> {
     let rules = &rendering.of_kind("PrometheusRule")[0]["spec"];
     // JSON is YAML.

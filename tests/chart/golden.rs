@@ -64,7 +64,7 @@ fn objects(text: &str) -> BTreeMap<String, &str> {
     named.collect()
 }
 
-/// What is otherwise than in [`BASE`], object by object.
+/// Returns what is otherwise than in [`BASE`], object by object.
 fn difference(text: &str) -> String {
     let (these, usual) = (objects(text), objects(&set(BASE).text));
     let mut out = String::new();

@@ -131,7 +131,7 @@ pub(crate) fn set(name: &str) -> &'static Rendering {
     &found.unwrap_or_else(|| panic!("there is no set {name}")).1
 }
 
-/// Whether recorded files are to be written rather than compared.
+/// Returns whether recorded files are to be written rather than compared.
 pub(crate) fn is_generating() -> bool {
     std::env::var_os("BINDERY_GENERATE").is_some_and(|value| value == "1")
 }

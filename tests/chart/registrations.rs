@@ -10,7 +10,7 @@ use super::helm::{NAME, Rendering, rendered, set, sets};
 
 const KINDS: [&str; 2] = ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"];
 
-/// What `bindery generate webhooks` prints for the same service and account.
+/// Returns what `bindery generate webhooks` prints for the same service and account.
 fn generated(own_controller: &str) -> Value {
     generated_from(own_controller, "")
 }

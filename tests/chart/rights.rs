@@ -107,7 +107,7 @@ fn cell(scope: &str, resource: &str, name: &str, verb: &str) -> Cell {
     (scope.to_owned(), resource.to_owned(), name.to_owned(), verb.to_owned())
 }
 
-/// What the columns of the table give under these circumstances.
+/// Returns what the columns of the table give under these circumstances.
 fn expected(columns: &[usize], circumstances: &[With]) -> BTreeSet<Cell> {
     let mut cells = BTreeSet::new();
     for right in RIGHTS.iter().filter(|right| circumstances.contains(&right.with)) {
@@ -127,7 +127,7 @@ fn texts<'a>(value: &'a Value, key: &str) -> Vec<&'a str> {
     value[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// What the rules of a role give.
+/// Returns what the rules of a role give.
 fn granted(role: &Value) -> BTreeSet<Cell> {
     let scope = role["kind"].as_str().expect("a kind");
     let mut cells = BTreeSet::new();
@@ -150,7 +150,7 @@ fn granted(role: &Value) -> BTreeSet<Cell> {
     cells
 }
 
-/// What an account has through all bindings.
+/// Returns what an account has through all bindings.
 fn of_account(rendering: &Rendering, account: &str) -> BTreeSet<Cell> {
     let mut cells = BTreeSet::new();
     for (binding, role) in [("ClusterRoleBinding", "ClusterRole"), ("RoleBinding", "Role")] {

@@ -26,12 +26,12 @@ const OF_OTHERS: [(&str, &str); 4] = [
     ("monitoring.coreos.com/v1", "ServiceMonitor"),
 ];
 
-/// What is left of an object of the type.
+/// Returns what is left of an object of the type.
 fn through<T: Serialize + DeserializeOwned>(object: &Value) -> Result<Value, serde_json::Error> {
     serde_json::to_value(serde_json::from_value::<T>(object.clone())?)
 }
 
-/// What is left of an object; nothing if Kubernetes has no such type.
+/// Returns what is left of an object; nothing if Kubernetes has no such type.
 fn typed(object: &Value) -> Option<Result<Value, serde_json::Error>> {
     let text = |key: &str| object[key].as_str().unwrap_or_default();
     Some(match (text("apiVersion"), text("kind")) {

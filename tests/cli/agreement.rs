@@ -32,7 +32,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-/// How the claim ends by `plan` and by `explain`, and the volume that it gets.
+/// Returns how the claim ends by `plan` and by `explain`, and the volume that it gets.
 fn ends(claim: &str) -> (String, Value) {
     let folder = Folder::new();
     let state = format!("{STORED}---\n{claim}");
@@ -287,7 +287,7 @@ fn random_claim(rng: &mut SeededRng, name: &str, metadata: &str, more: &str) -> 
     )
 }
 
-/// What is stored: classes, one of them perhaps the default, and static volumes and claims.
+/// Returns what is stored: classes, one of them perhaps the default, and static volumes and claims.
 fn stored_world(rng: &mut SeededRng) -> String {
     let mark = pick(rng, &["true", "false"]);
     let class = |name: &str, mark: &str| {

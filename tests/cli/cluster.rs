@@ -22,7 +22,7 @@ fn objects(kind: &str) -> Vec<Value> {
 /// The pods that wait, of all namespaces.
 const PODS: &str = "/api/v1/pods?fieldSelector=status.phase%3DPending";
 
-/// What the server answers to a path. `claim` is the claim as a live read finds it.
+/// Returns what the server answers to a path. `claim` is the claim as a live read finds it.
 fn answer(path: &str, claim: Option<&Value>) -> (u16, Value) {
     let list = |kind: &str| {
         let name = format!("{kind}List");

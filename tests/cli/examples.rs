@@ -117,7 +117,7 @@ impl Stored {
     }
 }
 
-/// What the rules say to the change as it is sent, with nothing mutated first.
+/// Returns what the rules say to the change as it is sent, with nothing mutated first.
 fn direct(scene: &ExampleScenario, policy: &Policy) -> Verdict {
     let body = scene.proposal.body();
     let request = review::parse_request(&body, policy).expect("a review");
@@ -218,7 +218,7 @@ fn expected(verdict: &Verdict) -> BTreeMap<String, Vec<String>> {
     reported
 }
 
-/// Whether it denies to askers without a permission only, and no input shows whether they have it.
+/// Returns whether it denies to askers without a permission only, and no input shows whether they have it.
 fn is_unverified(ruling: &Ruling) -> bool {
     ruling.rule.is_of_permission() && ruling.effect == Effect::Denied
 }

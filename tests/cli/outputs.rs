@@ -69,7 +69,7 @@ const ARGUMENTS: [&str; 15] = [
     "live.yaml",
 ];
 
-/// What is printed in this form.
+/// Returns what is printed in this form.
 fn printed(folder: &Folder, form: &str) -> String {
     let output = folder.run(&[&ARGUMENTS[..], &["-o", form]].concat());
     assert_eq!((output.code, output.stderr.as_str()), (1, ""), "{form}: {output:?}");

@@ -361,7 +361,7 @@ fn a_snapshot_knows_when_it_was_taken_and_what_is_in_use() {
     assert_eq!((old.code, old.stderr.as_str()), (2, expected));
 }
 
-/// What a scan by one rule alone finds, as `result rule name`: no rule rests on what another has read.
+/// Returns what a scan by one rule alone finds, as `result rule name`: no rule rests on what another has read.
 fn found_by(rule: &Rule, folder: &Folder, dump: &str) -> Vec<String> {
     let modes = RULES.iter().map(|other| {
         let mode = if other.id == rule.id { "deny" } else { "off" };

@@ -24,7 +24,7 @@ fn report(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-/// What is wrong with each object: its results but for clean, by kind and name.
+/// Returns what is wrong with each object: its results but for clean, by kind and name.
 fn results(report: &Value) -> BTreeMap<String, Vec<String>> {
     let mut found = BTreeMap::<String, Vec<String>>::new();
     for finding in report["findings"].as_array().expect("findings") {

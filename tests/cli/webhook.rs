@@ -304,7 +304,7 @@ impl Process {
         panic!("no line with {text:?} after:\n{}", self.passed_over.join("\n"));
     }
 
-    /// Where it takes reviews and probes.
+    /// Returns where it takes reviews and probes.
     fn addresses(&mut self) -> (SocketAddr, SocketAddr) {
         let line = self.line_with("\"serving\"");
         let line: Value = serde_json::from_str(&line).expect("JSON");
@@ -323,7 +323,7 @@ impl Process {
         self.child.wait().expect("it ends")
     }
 
-    /// What a run that ends by itself came to. One that had to be killed has code -1.
+    /// Returns what a run that ends by itself came to. One that had to be killed has code -1.
     fn output(mut self) -> Output {
         let mut stdout = String::new();
         let pipe = self.child.stdout.as_mut().expect("a pipe");

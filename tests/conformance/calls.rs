@@ -23,7 +23,7 @@ use crate::world::{Object, World};
 /// How often everything is synced before a case counts as endless.
 const ROUNDS_COUNT_MAX: usize = 20;
 
-/// What is wrong with a case; nothing if it ends as the data says.
+/// Returns what is wrong with a case; nothing if it ends as the data says.
 pub(crate) fn run(table: &Table, case: &Case) -> Option<String> {
     if case.calls.is_empty() {
         let is_reported = case.verdict == Verdict::NotOurs && case.here.is_none();
@@ -143,7 +143,7 @@ fn judge(case: &Case, world: &World) -> Option<String> {
     }
 }
 
-/// Whether the recorded events begin with these; Kubernetes' tables do not look at.
+/// Returns whether the recorded events begin with these; Kubernetes' tables do not look at.
 fn are_recorded(events: &str, reported: &[ObjectEvent]) -> bool {
     let expected: Vec<&str> = lines(events).collect();
     reported.len() >= expected.len()
@@ -153,7 +153,7 @@ fn are_recorded(events: &str, reported: &[ObjectEvent]) -> bool {
             .all(|(expected, reported)| line(reported).starts_with(expected))
 }
 
-/// What differs between `events` and all recorded events.
+/// Returns what differs between `events` and all recorded events.
 fn recorded_difference(events: &str, reported: &[ObjectEvent]) -> Option<String> {
     let is_so = lines(events).count() == reported.len() && are_recorded(events, reported);
     let list = || reported.iter().map(line).collect::<Vec<_>>().join("\n    ");
@@ -164,7 +164,7 @@ fn line(reported: &ObjectEvent) -> String {
     format!("{} {} {}", reported.event_type.as_str(), reported.reason, reported.text)
 }
 
-/// What differs between the objects of `lines` and those that there are.
+/// Returns what differs between the objects of `lines` and those that there are.
 fn difference<'a>(
     field: &str,
     read: fn(&str) -> Value,

@@ -11,7 +11,7 @@ use crate::cases::{Asks, Question, Questions, Verdict};
 use crate::notation::{claim, class, lines, pairs, volume};
 use crate::world::{Why, World};
 
-/// What is wrong with a question; nothing if the answer is what the data says.
+/// Returns what is wrong with a question; nothing if the answer is what the data says.
 pub(crate) fn run(table: &Questions, question: &Question) -> Option<String> {
     let answer = answer(table, question);
     let expected = question.here.as_ref().unwrap_or(&question.expects);

@@ -21,7 +21,7 @@ pub(crate) fn listed(source: &Source) -> Vec<String> {
     cases.chain(elsewhere).collect()
 }
 
-/// What is on one list more often than on the other.
+/// Returns what is on one list more often than on the other.
 pub(crate) fn missing(listed: &[String]) -> Vec<String> {
     let (expected, found) = (counted(LIST.lines()), counted(listed.iter().map(String::as_str)));
     let cases: BTreeSet<&str> = expected.keys().chain(found.keys()).copied().collect();
@@ -34,7 +34,7 @@ pub(crate) fn missing(listed: &[String]) -> Vec<String> {
     reported.collect()
 }
 
-/// How often each case is listed. A function that names no case may have any number of them.
+/// Returns how often each case is listed. A function that names no case may have any number of them.
 fn counted<'a>(cases: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
     let mut counts = BTreeMap::new();
     for case in cases {

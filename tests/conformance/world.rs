@@ -100,7 +100,7 @@ impl World {
         self.objects.keys().cloned().collect()
     }
 
-    /// What the API holds of an object.
+    /// Returns what the API holds of an object.
     pub(crate) fn get(&self, object: &Object) -> Option<&Value> {
         self.objects.get(object)
     }

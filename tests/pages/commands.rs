@@ -28,7 +28,7 @@ fn shell_text(page: &Page) -> String {
     text
 }
 
-/// Why the program does not understand these words.
+/// Returns why the program does not understand these words.
 fn fault(words: &[String]) -> Option<String> {
     let parsed = Bindery::command().try_get_matches_from(words);
     let error = parsed.err().filter(clap::Error::use_stderr)?;

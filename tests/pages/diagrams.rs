@@ -119,7 +119,7 @@ const LIFE: [Edge; 9] = [
     },
 ];
 
-/// How the rule of `id` acts in the profile `baseline`.
+/// Returns how the rule of `id` acts in the profile `baseline`.
 fn acts(id: &str) -> Option<&'static str> {
     let mode = RULES.iter().find(|rule| rule.id == id).map(|rule| match rule.mode {
         Mode::Deny => "denied",

@@ -35,7 +35,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// What is wrong with a link of `page` to `target`.
+/// Returns what is wrong with a link of `page` to `target`.
 fn fault(page_at: &Page, target: &str) -> Option<String> {
     if target.contains("://") {
         return None;

@@ -13,7 +13,7 @@ use super::{expect_current, root};
 /// The demonstration as it was recorded.
 const DEMONSTRATION: &str = "crates/sim/tests/demo.txt";
 
-/// What the demonstration shows below `$ command`, without indentation.
+/// Returns what the demonstration shows below `$ command`, without indentation.
 fn demonstrated(command: &str) -> Option<String> {
     let record = std::fs::read_to_string(root().join(DEMONSTRATION)).expect("there is a record");
     let mut lines =
@@ -24,7 +24,7 @@ fn demonstrated(command: &str) -> Option<String> {
     Some(below.flat_map(|line| [line, "\n"]).collect())
 }
 
-/// What `command` prints.
+/// Returns what `command` prints.
 fn printed(command: &str, page: &Page) -> String {
     if command.starts_with("bindery ") {
         return output(command);

@@ -40,7 +40,7 @@ pub(crate) fn commands(text: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// What a command line prints in the root of the repository, where `bindery` is the program under test.
+/// Returns what a command line prints in the root of the repository, where `bindery` is the program under test.
 pub(crate) fn output(line: &str) -> String {
     let output = prepared().args(["-c", &format!("{line} 2>&1")]).output().expect("bash runs");
     String::from_utf8(output.stdout).expect("commands print text")

@@ -180,7 +180,7 @@ impl Scene {
         }
     }
 
-    /// What the validating endpoints are asked about a write that is not mutated.
+    /// Returns what the validating endpoints are asked about a write that is not mutated.
     pub(crate) fn unmutated(&self, send: &Send, by: Persona, query: &str) -> Review {
         let review = self.begin(send, by, query).review();
         self.admit(review, None).review()
@@ -200,7 +200,7 @@ pub(crate) fn endpoints(body: &Value) -> Vec<Endpoint> {
         .collect()
 }
 
-/// What the user of a persona may read.
+/// Returns what the user of a persona may read.
 fn access(name: &str) -> ReadAccess {
     let is_blind = |persona: &Persona| user(*persona).name == name;
     let blind = [Persona::Tenant, Persona::NamespaceAdmin, Persona::ClaimProtection];

@@ -101,7 +101,7 @@ fn settle(cluster: &mut ClusterState) {
     }
 }
 
-/// What the binding core would write next, if it saw everything that can be read.
+/// Returns what the binding core would write next, if it saw everything that can be read.
 pub(crate) fn next(cluster: &ClusterState) -> Option<Write> {
     let (mut view, mut unreadable) = (View::default(), BTreeSet::new());
     for object in cluster.objects() {
@@ -142,7 +142,7 @@ fn read_of(watched: ResourceKind, metadata: &Value) -> Read {
     }
 }
 
-/// What is decided once all is read; nothing where that is of an unreadable object.
+/// Returns what is decided once all is read; nothing where that is of an unreadable object.
 fn decided(
     view: &View,
     unreadable: &BTreeSet<Read>,

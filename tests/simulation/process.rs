@@ -61,7 +61,7 @@ impl Process {
         let _ = self.stop.send(());
     }
 
-    /// Whether it ended without being asked to.
+    /// Returns whether it ended without being asked to.
     pub(crate) fn has_ended(&self) -> bool {
         self.task.is_finished()
     }

@@ -37,14 +37,14 @@ impl Record {
         }
     }
 
-    /// What was broken so far, in words; and the history, which is gone from here.
+    /// Returns what was broken so far, in words; and the history, which is gone from here.
     pub(crate) fn close(&mut self) -> (Vec<String>, Vec<Accepted>) {
         let breaches = self.monitor.breaches().iter().map(ToString::to_string).collect();
         (breaches, std::mem::take(&mut self.history))
     }
 }
 
-/// Whether it is a write to what the controller binds, or binds by.
+/// Returns whether it is a write to what the controller binds, or binds by.
 pub(crate) fn is_stored(write: &Accepted) -> bool {
     ["persistentvolumes", "persistentvolumeclaims", "pods", "storageclasses"]
         .contains(&write.resource)
@@ -55,7 +55,7 @@ pub(crate) fn name(number: usize) -> String {
     format!("binder-{number}")
 }
 
-/// What the monitor goes by where the first so many processes compete for the lease.
+/// Returns what the monitor goes by where the first so many processes compete for the lease.
 pub(crate) fn terms(processes: usize) -> Terms {
     Terms {
         controllers: (0..processes).map(|number| (name(number), name(number))).collect(),
@@ -64,7 +64,7 @@ pub(crate) fn terms(processes: usize) -> Terms {
     }
 }
 
-/// When every run begins.
+/// Returns when every run begins.
 pub(crate) fn dawn() -> Timestamp {
     "2026-11-21T05:00:00Z".parse().expect("a time")
 }

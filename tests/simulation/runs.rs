@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What `work` makes of each number below `count`, in order, on as many threads as there are cores.
+/// Returns what `work` makes of each number below `count`, in order, on as many threads as there are cores.
 pub(crate) fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(count)));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -26,7 +26,7 @@ pub(crate) fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> V
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// What the environment says of this name; nothing if it says nothing.
+/// Returns what the environment says of this name; nothing if it says nothing.
 #[expect(clippy::disallowed_methods, reason = "how a run is named on the command line of a test")]
 pub(crate) fn text(variable: &str) -> Option<String> {
     std::env::var(variable).ok()
@@ -38,7 +38,7 @@ pub(crate) fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|error| panic!("{variable}={text}: {error}")))
 }
 
-/// How many the environment asks for under this name, or as many as `usual`: above zero, as a test that
+/// Returns how many the environment asks for under this name, or as many as `usual`: above zero, as a test that
 /// runs nothing proves nothing.
 pub(crate) fn count(variable: &str, usual: u64) -> u64 {
     above_zero(variable, number(variable).unwrap_or(usual))
@@ -52,7 +52,7 @@ fn above_zero(variable: &str, number: u64) -> u64 {
     number
 }
 
-/// What is left of `all` where the environment asks under this name for those alone whose names have
+/// Returns what is left of `all` where the environment asks under this name for those alone whose names have
 /// `part`: something, as a test that runs nothing proves nothing.
 pub(crate) fn chosen<T: ToString>(variable: &str, part: &str, all: Vec<T>) -> Vec<T> {
     let first = all.first().map(ToString::to_string).unwrap_or_default();

@@ -18,7 +18,7 @@ pub(crate) struct CallPath {
 /// Folders against which a path of the code map is resolved.
 const ROOTS: [&str; 4] = ["src/", "crates/core/src/", "crates/core/src/rules/", ""];
 
-/// What is wrong with a call path of the code map.
+/// Returns what is wrong with a call path of the code map.
 pub(crate) fn check(map: &File, path: &CallPath) -> Vec<Finding> {
     let report = |line, text: String| Finding { file: map.path.clone(), line, text };
     let title = format!("//! # {}", path.title);
@@ -59,7 +59,7 @@ pub(crate) fn check(map: &File, path: &CallPath) -> Vec<Finding> {
     findings
 }
 
-/// Whether a line begins a step: a number and a point.
+/// Returns whether a line begins a step: a number and a point.
 fn is_step(line: &str) -> bool {
     let number = line.strip_prefix("//! ").and_then(|line| line.split_once(". "));
     number.is_some_and(|(number, _)| number.parse::<usize>().is_ok())

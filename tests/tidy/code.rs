@@ -53,7 +53,7 @@ pub(crate) fn blank(source: &str) -> String {
     code
 }
 
-/// Where the comment or literal that begins at `at` ends; `at` if none begins there.
+/// Returns where the comment or literal that begins at `at` ends; `at` if none begins there.
 fn end_of_prose(chars: &[char], at: usize) -> usize {
     let is = |offset: usize, c: char| chars.get(at + offset) == Some(&c);
     match chars[at] {
@@ -76,7 +76,7 @@ fn end_of_prose(chars: &[char], at: usize) -> usize {
     }
 }
 
-/// Whether the sign at `at` goes on a word; the `b` and `c` of literals are none.
+/// Returns whether the sign at `at` goes on a word; the `b` and `c` of literals are none.
 fn follows_word(chars: &[char], at: usize) -> bool {
     let word = |i: usize| chars[i].is_alphanumeric() || chars[i] == '_';
     match at {
@@ -176,7 +176,7 @@ pub(crate) fn named(code: &str) -> Vec<Named> {
     found
 }
 
-/// Whether the `::` before `at` begins a path, as in `::std::fs`.
+/// Returns whether the `::` before `at` begins a path, as in `::std::fs`.
 fn begins_global(tokens: &[Token], at: usize) -> bool {
     at < 2 || !(tokens[at - 2].is_word() || tokens[at - 2].is(">")) || tokens[at - 2].is("use")
 }

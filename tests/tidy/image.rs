@@ -52,8 +52,8 @@ fn joined(from: &str, name: &str) -> String {
     parts.join("/")
 }
 
-/// What the last stage of the Dockerfile lacks, in the release `version`, and whether the stage that takes the binary
-/// from outside says the same.
+/// Returns what the last stage of the Dockerfile lacks, in the release `version`, and whether the stage that takes the
+/// binary from outside says the same.
 pub(crate) fn stages(dockerfile: &File, version: &str) -> Vec<Finding> {
     let lines: Vec<&str> = dockerfile.text.lines().collect();
     let start = lines.iter().rposition(|line| line.starts_with("FROM ")).unwrap_or_default();

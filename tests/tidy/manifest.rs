@@ -132,7 +132,7 @@ pub(crate) fn linked(library: &str) -> Vec<Finding> {
     vec![Finding { file: "Cargo.lock".to_owned(), line: 1, text }]
 }
 
-/// Whether `cargo tree` named `library`.
+/// Returns whether `cargo tree` named `library`.
 fn holds(tree: &str, library: &str) -> bool {
     tree.lines().any(|line| line.split(' ').next() == Some(library))
 }

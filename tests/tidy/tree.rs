@@ -45,7 +45,7 @@ const FOREIGN: [&str; 12] = [
 ];
 
 impl File {
-    /// Whether a check of the kind looks at this file.
+    /// Returns whether a check of the kind looks at this file.
     pub(crate) fn is(&self, kind: Kind) -> bool {
         let ends = |ending: &str| {
             Path::new(&self.path).extension().is_some_and(|extension| extension == ending)

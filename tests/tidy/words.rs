@@ -89,7 +89,7 @@ fn each_line(file: &File, check: impl Fn(&str) -> Option<String>) -> Vec<Finding
     file.text.lines().enumerate().filter_map(report).collect()
 }
 
-/// Whether `word` stands in `line`, not as a part of a longer word.
+/// Returns whether `word` stands in `line`, not as a part of a longer word.
 fn holds(line: &str, word: &str) -> bool {
     let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     line.match_indices(word).any(|(at, _)| {

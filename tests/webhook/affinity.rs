@@ -39,7 +39,7 @@ fn scene(zones: &[&str]) -> Scene {
     scene
 }
 
-/// What guard answers to `user`, who gives the volume this affinity: as an API server with the gate
+/// Returns what guard answers to `user`, who gives the volume this affinity: as an API server with the gate
 /// `MutablePVNodeAffinity` asks it.
 async fn changed(scene: &Scene, policy: Policy, user: &RequestUser, new: &Value) -> Value {
     let stage = Stage::under(policy, scene, RULES).await;

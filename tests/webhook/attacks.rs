@@ -159,7 +159,7 @@ fn only_the_controllers_of_the_control_plane_pass_and_only_with_their_own_writes
     }
 }
 
-/// Whether the write is not sent to `advise` when this user makes it.
+/// Returns whether the write is not sent to `advise` when this user makes it.
 fn passes(scene: &Scene, send: &Send, user: &str) -> bool {
     let group = if user.starts_with("system:node:") {
         "system:nodes"

@@ -36,12 +36,12 @@ impl Played {
         Self { example, scene, stage }
     }
 
-    /// What the API server would ask the validating endpoints.
+    /// Returns what the API server would ask the validating endpoints.
     fn review(&self, query: &str) -> Value {
         self.scene.unmutated(&self.example.send, self.example.by, query).body().clone()
     }
 
-    /// What the API server would ask the mutating endpoints.
+    /// Returns what the API server would ask the mutating endpoints.
     fn mutating_review(&self, query: &str) -> Value {
         let sent = self.scene.begin(&self.example.send, self.example.by, query);
         sent.review().body().clone()
@@ -286,7 +286,7 @@ async fn growth_beyond_what_an_expansion_asked_for_is_a_warning() {
     }
 }
 
-/// Whether the mutation changed something: the audit log says so, and the asker is warned unless it is silent.
+/// Returns whether the mutation changed something: the audit log says so, and the asker is warned unless it is silent.
 fn reported(answer: &Value, mutation: &Mutation) -> bool {
     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
     let reported = format!("[{}] ", mutation.id);

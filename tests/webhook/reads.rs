@@ -20,7 +20,7 @@ use serde_json::json;
 
 use crate::stage::{Gate, Scene};
 
-/// What was read of claim `db/data` through `client`: whether that settles it, and whether it is
+/// Returns what was read of claim `db/data` through `client`: whether that settles it, and whether it is
 /// known to be absent.
 async fn read_claim(client: &Client) -> (Confirmation, bool) {
     let key = ClaimKey::new("db", "data");

@@ -202,7 +202,7 @@ fn selecting() -> Policy {
     policy
 }
 
-/// What is found against a review where no read is answered.
+/// Returns what is found against a review where no read is answered.
 fn unread(review: &Value) -> Vec<Ruling> {
     let text = review.to_string();
     let change = parse_request(text.as_bytes(), &Policy::default()).unwrap().change;

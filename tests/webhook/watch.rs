@@ -276,7 +276,8 @@ impl hyper::body::Body for InPieces {
     }
 }
 
-/// How long it takes until an event is in the view that arrives in pieces of `size` bytes; the best of three times.
+/// Returns how long it takes until an event is in the view that arrives in pieces of `size` bytes; the best of three
+/// times.
 async fn time_to_see(event: &Bytes, size: usize) -> Duration {
     let mut times = Vec::new();
     for _ in 0..3 {

@@ -40,7 +40,7 @@ where
     })
 }
 
-/// What the thread came to.
+/// Returns what the thread came to.
 pub(crate) fn join<T>(thread: ScopedJoinHandle<'_, Result<T, String>>) -> Result<T, String> {
     thread.join().map_err(|_| "a thread of the load panicked".to_owned())?
 }

@@ -89,7 +89,7 @@ impl Crowd {
         }
     }
 
-    /// How many of them are connected.
+    /// Returns how many of them are connected.
     pub(crate) fn standing(&self) -> usize {
         self.standing.load(Ordering::Relaxed)
     }

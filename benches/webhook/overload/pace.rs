@@ -184,7 +184,7 @@ impl Pace {
 }
 
 impl Gate {
-    /// When the next review was due, once one is; nothing when the time is over and none is left.
+    /// Returns when the next review was due, once one is; nothing when the time is over and none is left.
     async fn next(&self) -> Option<Instant> {
         if let Ok(permit) = self.open.acquire().await {
             permit.forget();

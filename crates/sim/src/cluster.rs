@@ -257,7 +257,7 @@ pub(super) fn spell(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// What the server answers to a client whose request a webhook denied. Kubernetes:
+/// Returns what the server answers to a client whose request a webhook denied. Kubernetes:
 /// `plugin/webhook/errors/statuserror.go`.
 fn denied(webhook: &str, status: Value, warnings: Vec<String>) -> Response {
     let mut status = if status.is_object() { status } else { json!({}) };

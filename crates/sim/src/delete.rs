@@ -175,7 +175,7 @@ impl ClusterState {
         DeleteEffect::Marked(object)
     }
 
-    /// What happens to an object that may terminate gracefully; `None` when it is deleted as any other. A
+    /// Returns what happens to an object that may terminate gracefully; `None` when it is deleted as any other. A
     /// grace period that runs already can only be shortened.
     fn graceful_effect(
         &self,

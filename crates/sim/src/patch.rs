@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::request::{Call, Method};
 use super::status::StatusError;
 
-/// Whether the call is a server-side apply.
+/// Returns whether the call is a server-side apply.
 pub(super) fn is_apply(call: &Call) -> bool {
     call.method == Method::Patch && kind(call) == APPLY
 }
@@ -72,7 +72,7 @@ fn take(patch: &mut Value, directive: &str) -> Option<Value> {
     patch.get_mut("metadata")?.as_object_mut()?.remove(directive)
 }
 
-/// Whether the patch has no list but that of finalizers, and no directive but that which deletes some.
+/// Returns whether the patch has no list but that of finalizers, and no directive but that which deletes some.
 fn is_served(patch: &Value) -> bool {
     let Value::Object(fields) = patch else { return false };
     fields.iter().all(|(key, value)| match (key.as_str(), value) {

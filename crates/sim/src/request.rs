@@ -134,7 +134,7 @@ impl Call {
         if call.is_served() { Ok(call) } else { Err(StatusError::method_not_allowed()) }
     }
 
-    /// Where the named object lives.
+    /// Returns where the named object lives.
     pub(super) fn key(&self) -> Key {
         Key::new(self.resource, &self.namespace, &self.name)
     }
@@ -144,12 +144,12 @@ impl Call {
         self.query.get(name).map(String::as_str).unwrap_or_default()
     }
 
-    /// Whether a query parameter is switched on. Kubernetes: anything but `false` and `0` is on.
+    /// Returns whether a query parameter is switched on. Kubernetes: anything but `false` and `0` is on.
     pub(super) fn is_on(&self, name: &str) -> bool {
         self.query.get(name).is_some_and(|value| value != "false" && value != "0")
     }
 
-    /// Whether nothing may be stored.
+    /// Returns whether nothing may be stored.
     pub(super) fn is_dry_run(&self) -> bool {
         let in_body = self.method == Method::Delete
             && self.body.get("dryRun").and_then(Value::as_array).is_some_and(|all| !all.is_empty());

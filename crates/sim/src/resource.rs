@@ -46,7 +46,7 @@ impl ResourceType {
         self.in_group(self.kind)
     }
 
-    /// Whether a `/status` path exists, so that the main path leaves the status alone.
+    /// Returns whether a `/status` path exists, so that the main path leaves the status alone.
     pub(super) fn has_status(&self) -> bool {
         self.subresources.contains(&"status")
     }

@@ -61,7 +61,7 @@ impl Review {
         Self { phase, uid, body: OnceLock::new(), pending }
     }
 
-    /// Which kind of webhook is to be asked.
+    /// Returns which kind of webhook is to be asked.
     pub fn phase(&self) -> Phase {
         self.phase
     }

@@ -60,12 +60,12 @@ impl ListSelector {
         Ok(selector)
     }
 
-    /// Whether nothing is asked for.
+    /// Returns whether nothing is asked for.
     pub(super) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether the object is meant.
+    /// Returns whether the object is meant.
     pub(super) fn matches(&self, object: &Value) -> bool {
         let labels = |term: &Term| {
             let label = at(object, &["metadata", "labels", &term.key]).and_then(Value::as_str);

@@ -200,7 +200,7 @@ fn to_json(cause: &Cause) -> Value {
     json!({"reason": cause.reason(), "message": cause.problem.to_string(), "field": cause.field})
 }
 
-/// What the server says about a version that is no number.
+/// Returns what the server says about a version that is no number.
 pub(super) fn unreadable_version(version: &str) -> String {
     format!(
         "resourceVersion: Invalid value: {version:?}: strconv.ParseUint: parsing {version:?}: \

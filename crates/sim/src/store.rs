@@ -51,7 +51,7 @@ impl Key {
         Self { group: resource.group, plural: resource.plural, path }
     }
 
-    /// Whether it belongs to the resource and, if one is named, to the namespace.
+    /// Returns whether it belongs to the resource and, if one is named, to the namespace.
     pub(super) fn is_in(&self, resource: &ResourceType, namespace: &str) -> bool {
         self.group == resource.group
             && self.plural == resource.plural

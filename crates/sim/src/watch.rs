@@ -98,12 +98,12 @@ impl Watch {
         (self.bookmarks && !self.is_over && !is_due).then(|| self.bookmark_at(self.position))
     }
 
-    /// How many events of the state at its beginning are still to come.
+    /// Returns how many events of the state at its beginning are still to come.
     pub(super) fn initial(&self) -> usize {
         self.initial.len()
     }
 
-    /// Whether it has ended: its history was compacted and the client has got the error.
+    /// Returns whether it has ended: its history was compacted and the client has got the error.
     pub fn is_over(&self) -> bool {
         self.is_over
     }

@@ -93,7 +93,7 @@ impl Running {
         Self { child, out }
     }
 
-    /// What it says, up to the text that has `part`.
+    /// Returns what it says, up to the text that has `part`.
     fn up_to(&mut self, part: &str) -> String {
         let out = self.out.as_mut().unwrap();
         let mut text = String::new();
@@ -127,7 +127,7 @@ impl Drop for Running {
     }
 }
 
-/// What a curl of `--serve` gets, by the words of the command that the demo prints.
+/// Returns what a curl of `--serve` gets, by the words of the command that the demo prints.
 fn post(command: &str) -> Value {
     let after = |flag: &str| {
         let words: Vec<&str> = command.split_whitespace().collect();

@@ -101,7 +101,7 @@ impl<'m> ParseBudget<'m> {
         text
     }
 
-    /// Whether nothing more is collected.
+    /// Returns whether nothing more is collected.
     fn is_used_up(&self) -> bool {
         self.bytes_left.get() == 0
     }

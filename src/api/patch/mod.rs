@@ -114,7 +114,7 @@ impl Patch {
         Ok(Some(Self(json_patch::Patch(writer.operations))))
     }
 
-    /// Whether all that the mutations restore is whole in the object of text `old`: long texts of a review are
+    /// Returns whether all that the mutations restore is whole in the object of text `old`: long texts of a review are
     /// shortened before it is parsed.
     pub fn is_whole(mutations: &[FieldMutation], old: &str) -> Result<bool, serde_json::Error> {
         let restored = Self::of(mutations, "{}", old)?;
@@ -141,7 +141,7 @@ impl Patch {
     }
 }
 
-/// Whether no text in it was shortened.
+/// Returns whether no text in it was shortened.
 fn has_no_cut(value: &Value) -> bool {
     match value {
         Value::String(text) => !is_shortened(text),

@@ -70,14 +70,14 @@ pub fn prepare(body: &mut [u8]) -> Result<(), ReviewError> {
     Ok(())
 }
 
-/// Whether the text in `before` is the key, and one that mutations restore, of what opens at `value`.
+/// Returns whether the text in `before` is the key, and one that mutations restore, of what opens at `value`.
 fn is_key(body: &[u8], before: Range<usize>, value: usize) -> bool {
     let between = body.get(before.end + 1..value).unwrap_or_default();
     let key = body.get(before).unwrap_or_default();
     key.starts_with(RESTORED_PREFIX) && between.trim_ascii() == b":"
 }
 
-/// Whether this text looks as one that was shortened does.
+/// Returns whether this text looks as one that was shortened does.
 pub fn is_shortened(text: &str) -> bool {
     let mark = text.rsplit_once("… (").and_then(|(_, mark)| mark.strip_suffix(')'));
     let Some((bytes, hash)) = mark.and_then(|mark| mark.split_once(" bytes, ")) else {
@@ -87,7 +87,7 @@ pub fn is_shortened(text: &str) -> bool {
     is_hash && bytes.parse::<usize>().is_ok_and(|bytes| bytes >= TEXT_BYTES_MAX)
 }
 
-/// Where the text that opens at `open` has its closing quote.
+/// Returns where the text that opens at `open` has its closing quote.
 fn end_of_text(body: &[u8], open: usize) -> Option<usize> {
     let mut place = open + 1;
     loop {

@@ -73,7 +73,7 @@ pub(super) const OBJECT_NESTING_MAX: usize = 10_000;
 const REASON_CHARS_MAX: usize = 300;
 
 impl ReviewError {
-    /// What is wrong, on one line of bounded length; control characters in quoted parts are flattened.
+    /// Returns what is wrong, on one line of bounded length; control characters in quoted parts are flattened.
     pub fn line(&self) -> String {
         let reason = self.to_string();
         let plain = |letter: char| if letter.is_control() { ' ' } else { letter };

@@ -154,7 +154,7 @@ pub fn object_texts(body: &[u8]) -> Result<Texts<'_>, ReviewError> {
     })
 }
 
-/// Why a review could not be parsed: its envelope first, then its objects.
+/// Returns why a review could not be parsed: its envelope first, then its objects.
 fn explain(body: &[u8], error: serde_json::Error) -> ReviewError {
     let object_at_fault = || {
         let review: TextReview<'_> =

@@ -157,7 +157,7 @@ pub(super) struct Causes {
 }
 
 impl Causes {
-    /// What was found.
+    /// Returns what was found.
     pub(super) fn into_list(self) -> Vec<Cause> {
         self.found
     }

@@ -88,7 +88,7 @@ pub fn copy_source(claim: &mut Value, existing: Option<&Value>) {
     }
 }
 
-/// What is wrong with the spec of a claim.
+/// Returns what is wrong with the spec of a claim.
 pub fn validate(claim: &Value) -> Vec<Cause> {
     let mut found = Causes::default();
     let spec = &claim["spec"];
@@ -107,7 +107,7 @@ pub fn validate(claim: &Value) -> Vec<Cause> {
     found.into_list()
 }
 
-/// What a change may not do to a claim.
+/// Returns what a change may not do to a claim.
 pub fn validate_change(object: &Value, existing: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     causes.extend(legacy_class_change(object, existing));
@@ -135,7 +135,7 @@ pub fn validate_change(object: &Value, existing: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Why admission denies a claim to grow; `growth` says what a class lets. `None`: it does not grow, or may.
+/// Returns why admission denies a claim to grow; `growth` says what a class lets. `None`: it does not grow, or may.
 ///
 /// Kubernetes: admission plug-in `PersistentVolumeClaimResize`.
 pub fn deny_growth(
@@ -178,7 +178,7 @@ fn spell_source_group(claim: &mut Value) {
     }
 }
 
-/// Whether `dataSource` may hold it: only claims and snapshots.
+/// Returns whether `dataSource` may hold it: only claims and snapshots.
 fn is_core_source(source: &Value) -> bool {
     match (text(source, &["apiGroup"]), text(source, &["kind"])) {
         ("", kind) => kind == "PersistentVolumeClaim",

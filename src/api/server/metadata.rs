@@ -70,7 +70,7 @@ pub fn reset(object: &mut Value, existing: &Value) {
     }
 }
 
-/// What an update may not do to the metadata.
+/// Returns what an update may not do to the metadata.
 pub fn validate_change(object: &Value, existing: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     if at(existing, &DELETION).is_some() {
@@ -98,7 +98,7 @@ pub fn validate_change(object: &Value, existing: &Value) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with a name that is a DNS subdomain, as of volumes, claims and most other kinds.
+/// Returns what is wrong with a name that is a DNS subdomain, as of volumes, claims and most other kinds.
 pub fn validate_name(name: &str) -> Vec<Cause> {
     let mut found = Causes::default();
     if name.is_empty() {
@@ -108,7 +108,7 @@ pub fn validate_name(name: &str) -> Vec<Cause> {
     found.into_list()
 }
 
-/// What is wrong with the metadata of a new object besides its name: prefix, namespace, labels, annotations,
+/// Returns what is wrong with the metadata of a new object besides its name: prefix, namespace, labels, annotations,
 /// finalizers, owners.
 pub fn validate(metadata: &Value, is_namespaced: bool) -> Vec<Cause> {
     let mut found = Causes::default();

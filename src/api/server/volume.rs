@@ -49,7 +49,7 @@ pub fn reset_status(volume: &mut Value, now: Option<&str>) {
     set(volume, &["status"], status);
 }
 
-/// What is wrong with the spec of a volume.
+/// Returns what is wrong with the spec of a volume.
 pub fn validate(volume: &Value) -> Vec<Cause> {
     let mut found = Causes::default();
     let spec = &volume["spec"];
@@ -75,7 +75,7 @@ pub fn validate(volume: &Value) -> Vec<Cause> {
     found.into_list()
 }
 
-/// What a change may not do to the spec of a volume.
+/// Returns what a change may not do to the spec of a volume.
 pub fn validate_change(object: &Value, existing: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let sources = changed_sources(object, existing);
@@ -138,7 +138,7 @@ fn affinity_change(object: &Value, existing: &Value) -> Option<Cause> {
         .then(|| Cause::invalid("nodeAffinity", &new, detail).at("spec.nodeAffinity"))
 }
 
-/// Whether `new` is `old`, or differs from it by keys that were renamed from beta to GA.
+/// Returns whether `new` is `old`, or differs from it by keys that were renamed from beta to GA.
 fn is_renamed(old: &Value, new: &Value) -> bool {
     if let (Some(old), Some(new)) = (old.as_object(), new.as_object()) {
         return old.len() == new.len()

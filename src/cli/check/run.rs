@@ -103,7 +103,7 @@ impl<'a> Run<'a> {
         head.reviews.iter().try_for_each(|review| self.review(review))
     }
 
-    /// Whether a rule concerns a Namespace: most Namespaces have nothing to do with storage.
+    /// Returns whether a rule concerns a Namespace: most Namespaces have nothing to do with storage.
     fn is_about_namespace(&mut self, manifest: &Manifest) -> Result<bool, Failure> {
         self.known.see_namespace(&manifest.key)?;
         let proposal = self.of_manifest(manifest);
@@ -261,12 +261,12 @@ fn object_of(manifest: &Manifest) -> Value {
     object
 }
 
-/// Where the object of a manifest came from.
+/// Returns where the object of a manifest came from.
 fn origin(manifest: &Manifest) -> Origin<'_> {
     Origin { file: &manifest.file, source: manifest.source.as_deref(), node: &manifest.node }
 }
 
-/// Whether a tool keeps the object when its manifest is removed.
+/// Returns whether a tool keeps the object when its manifest is removed.
 fn is_kept(object: &Value) -> bool {
     let annotation = |key: &str| object["metadata"]["annotations"][key].as_str();
     let argo = annotation("argocd.argoproj.io/sync-options").unwrap_or_default();

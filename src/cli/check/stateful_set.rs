@@ -13,7 +13,7 @@ use crate::cli::judge::findings::FindingSubject;
 use crate::cli::report::{Finding, FindingResult};
 use crate::rules::{Mode, find};
 
-/// Whether a claim of the set that is not in `head` any more stays: the set is deleted, or has fewer replicas.
+/// Returns whether a claim of the set that is not in `head` any more stays: the set is deleted, or has fewer replicas.
 ///
 /// Kubernetes: `stateful_set_utils.go`, `claimOwnerMatchesSetAndPod`: the claim gets the set or its pod as its owner,
 /// and the garbage collector does the rest.

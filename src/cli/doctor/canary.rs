@@ -33,7 +33,7 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResul
     Ok(judged(&policy, &mutated, &denied))
 }
 
-/// What the responses to both writes prove under a policy.
+/// Returns what the responses to both writes prove under a policy.
 fn judged(policy: &Policy, mutated: &CreateResponse, denied: &CreateResponse) -> Vec<CheckResult> {
     let mutation = find_mutation(MUTATION).map_or(Switch::On, |mutation| policy.switch(mutation));
     let mutations = match mutation {
@@ -143,7 +143,7 @@ fn not_asked(check: &'static str, code: u16, reply: &CreateResponse) -> CheckRes
     CheckResult::unknown(check, format!("the API server answered {code} by itself: {message}"))
 }
 
-/// Whether the account lacks the permission.
+/// Returns whether the account lacks the permission.
 ///
 /// Kubernetes: `apiserver/pkg/endpoints/handlers/responsewriters/errors.go`: how authorization denies.
 fn may_not(reply: &CreateResponse) -> bool {

@@ -26,12 +26,12 @@ pub(super) enum Found {
 }
 
 impl InspectedInstallation {
-    /// What the installation is configured to do; none if that may not be seen.
+    /// Returns what the installation is configured to do; none if that may not be seen.
     pub(super) fn configuration(&self) -> Result<Option<Configuration>, Failure> {
         Ok(self.read_configuration()?.and_then(Result::ok))
     }
 
-    /// What is wrong with the configuration.
+    /// Returns what is wrong with the configuration.
     pub(super) fn configuration_problem(&self) -> Result<Option<CheckResult>, Failure> {
         let problem = self.read_configuration()?.and_then(Result::err);
         Ok(problem.map(|problem| {
@@ -64,7 +64,7 @@ impl InspectedInstallation {
     }
 }
 
-/// What the `ConfigMap` of this name holds, or what is wrong with it, with its place.
+/// Returns what the `ConfigMap` of this name holds, or what is wrong with it, with its place.
 fn stored_configuration(object: &Value, name: &str) -> Result<Configuration, String> {
     let text = object["data"]["config.yaml"].as_str();
     let text = text.ok_or_else(|| format!("ConfigMap \"{name}\" has no key config.yaml"))?;

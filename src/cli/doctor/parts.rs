@@ -12,7 +12,7 @@ use crate::cli::exit::Failure;
 /// The oldest API server whose registrations know conditions without a switch.
 const MINOR_LEAST: u32 = 30;
 
-/// Whether the API server is new enough.
+/// Returns whether the API server is new enough.
 pub(super) fn version(subject: &InspectedInstallation) -> Result<CheckResult, Failure> {
     const CHECK: &str = "API server";
     let Found::Object(version) = subject.get("/version")? else {
@@ -37,7 +37,7 @@ pub(super) fn version(subject: &InspectedInstallation) -> Result<CheckResult, Fa
     })
 }
 
-/// Whether replicas are ready.
+/// Returns whether replicas are ready.
 pub(super) fn replicas(subject: &InspectedInstallation) -> Result<CheckResult, Failure> {
     const CHECK: &str = "replicas";
     let (namespace, name) = (subject.installation.namespace(), subject.installation.name());
@@ -68,7 +68,7 @@ pub(super) fn replicas(subject: &InspectedInstallation) -> Result<CheckResult, F
     })
 }
 
-/// Whether the leaders exist: of the binder, and of the certificates if the installation issues its own.
+/// Returns whether the leaders exist: of the binder, and of the certificates if the installation issues its own.
 pub(super) fn leaders(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure> {
     if subject.has_no_controller {
         return Ok(Vec::new());

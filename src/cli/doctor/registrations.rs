@@ -56,7 +56,7 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResul
     Ok(findings)
 }
 
-/// What the API server does without a configuration of this kind.
+/// Returns what the API server does without a configuration of this kind.
 fn without(collection: &str) -> &'static str {
     match collection {
         "mutatingwebhookconfigurations" => "calls no mutating webhook, so nothing is mutated",

@@ -57,7 +57,7 @@ fn end(served: &KeyedPem) -> CheckResult {
     CheckResult::good(CHECK, format!("the serving certificate expires on {}", time.end))
 }
 
-/// Whether every webhook trusts the pair, for the name that is called.
+/// Returns whether every webhook trusts the pair, for the name that is called.
 fn trusted(
     subject: &InspectedInstallation,
     collection: &str,

@@ -94,7 +94,7 @@ fn trouble(explanation: &mut Explanation, cluster: &SettledCluster, claim: &Clai
     }
 }
 
-/// What a claim with a deletion timestamp waits for.
+/// Returns what a claim with a deletion timestamp waits for.
 ///
 /// Kubernetes: `pvc_protection_controller.go`: as long as a pod uses it.
 fn terminating(cluster: &SettledCluster, claim: &Claim) -> Option<String> {
@@ -227,7 +227,7 @@ fn awaited(
     AwaitedProvisioner { name: name.to_owned(), last_event: last(own) }
 }
 
-/// Whether the event says that it is this provisioner's.
+/// Returns whether the event says that it is this provisioner's.
 ///
 /// Kubernetes: a provisioner names itself `DRIVER_POD_UID` as the source of its events.
 pub(super) fn is_in_name_of(event: &Event, provisioner: &str) -> bool {
@@ -288,7 +288,7 @@ fn find_fixes(
     fixes
 }
 
-/// Whether the volume belonged to this claim before it was deleted and re-created.
+/// Returns whether the volume belonged to this claim before it was deleted and re-created.
 fn is_former(volume: &Volume, claim: &Claim) -> bool {
     volume.phase == VolumePhase::Released
         && matches!(&volume.reservation, Reservation::Held(key, _) if *key == claim.key)
@@ -301,7 +301,7 @@ fn held_volume<'a>(view: &'a View, claim: &Claim) -> Option<&'a Volume> {
     reserved.find(|volume| volume.reservation.uid() == Some(uid)).map(AsRef::as_ref)
 }
 
-/// What to do if no command can do it.
+/// Returns what to do if no command can do it.
 fn advice(view: &View, claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>) -> Option<String> {
     let is_milder = fix.is_some_and(|fix| fix.harm == Harm::Less);
     if fix.is_some() && !is_milder {

@@ -102,12 +102,12 @@ fn source_note(event: &ReportedEvent, claim: &Claim) -> String {
     )
 }
 
-/// Whether the event is about this claim, and not about a former one of its name.
+/// Returns whether the event is about this claim, and not about a former one of its name.
 fn is_of(event: &Event, claim: &Claim) -> bool {
     event.uid.is_empty() || claim.uid.as_ref().is_none_or(|uid| uid.is(&event.uid))
 }
 
-/// Whether the event says that a binder wrote it, wherever it says who did.
+/// Returns whether the event says that a binder wrote it, wherever it says who did.
 ///
 /// Kubernetes: the in-tree binder is `persistentvolume-controller`.
 fn is_in_binders_name(event: &Event) -> bool {
@@ -115,7 +115,7 @@ fn is_in_binders_name(event: &Event) -> bool {
     is_binder(&event.component) && (event.reporter.is_empty() || is_binder(&event.reporter))
 }
 
-/// Whether an event of this reason about a claim reports a failure; others report progress.
+/// Returns whether an event of this reason about a claim reports a failure; others report progress.
 ///
 /// Kubernetes: `pkg/controller/volume/events`, and `pv_controller.go` for those of a lost claim.
 pub(super) fn is_failure(reason: &str) -> bool {

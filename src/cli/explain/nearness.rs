@@ -60,8 +60,9 @@ fn sorted(mut misses: Vec<MismatchedPair<'_>>) -> Vec<MismatchedPair<'_>> {
     misses
 }
 
-/// How hard a mismatch is to repair: labels and class are changed on the volume; size and modes need a re-created
-/// claim; a volume of another claim has to be released first; node affinity, deletion and tenant cannot be changed.
+/// Returns how hard a mismatch is to repair: labels and class are changed on the volume; size and modes need a
+/// re-created claim; a volume of another claim has to be released first; node affinity, deletion and tenant cannot be
+/// changed.
 fn effort(mismatch: &Mismatch) -> u8 {
     match mismatch {
         Mismatch::WaitsForConsumer => 0,

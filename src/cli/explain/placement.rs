@@ -105,7 +105,7 @@ impl Placement<'_> {
         PlacementVerdict { stuck, excluded, usable: is_whole.then_some(usable), event, notes }
     }
 
-    /// Why the pod's volumes exclude a node.
+    /// Returns why the pod's volumes exclude a node.
     fn of_volumes(&self, host: &Host) -> Vec<String> {
         let mut reasons = Vec::new();
         for (key, volume) in self.bound() {
@@ -154,7 +154,7 @@ impl Placement<'_> {
         ))
     }
 
-    /// Whether the node matters: a pod without constraints runs on any.
+    /// Returns whether the node matters: a pod without constraints runs on any.
     fn rests_on_nodes(&self) -> bool {
         let is_bound = |volume: &Volume| volume.node_affinity != NodeAffinity::Unrestricted;
         *self.constraints != Constraints::default()

@@ -37,7 +37,7 @@ pub(super) fn event_object(key: &ClaimKey) -> EventObject<'_> {
 }
 
 impl SettledCluster {
-    /// What is said of an object of which too little is known, and of one whose manifest is denied.
+    /// Returns what is said of an object of which too little is known, and of one whose manifest is denied.
     pub(super) fn notes_on(&self, object: &ObjectKey) -> impl Iterator<Item = String> {
         let open = self.settlement.missing.get(object);
         let open = open.map(|open| lacks(self.place(), &self.state.listed, open));
@@ -193,7 +193,7 @@ fn listed<T>(
     }
 }
 
-/// Where the events about a claim are.
+/// Returns where the events about a claim are.
 pub fn events_path(key: &ClaimKey) -> String {
     path_of_events(event_object(key))
 }

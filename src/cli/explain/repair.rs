@@ -74,12 +74,12 @@ pub(super) enum ClaimDifference {
 }
 
 impl ClaimRepair {
-    /// How much it changes of what `claim` asks for.
+    /// Returns how much it changes of what `claim` asks for.
     pub(super) fn harm(&self, claim: &Claim) -> Harm {
         self.of_data.max(self.harm_to_request(claim))
     }
 
-    /// Whether the claim is deleted on the way.
+    /// Returns whether the claim is deleted on the way.
     pub(super) fn deletes_claim(&self) -> bool {
         match self.claim {
             ClaimChange::None | ClaimChange::SetClass(_) => false,
@@ -219,7 +219,7 @@ fn harm_of_data(holder: Option<&ClaimKey>, claim: &ClaimKey) -> Harm {
     }
 }
 
-/// Whether a volume's claim is deleted and its data retained.
+/// Returns whether a volume's claim is deleted and its data retained.
 fn is_left_over(volume: &Volume, cluster: &SettledCluster) -> bool {
     let Reservation::Held(key, uid) = &volume.reservation else { return false };
     let is_gone = match cluster.state.view.claim(key) {
@@ -237,7 +237,7 @@ fn labels(volume: &Volume, claim: &Claim) -> Vec<(String, Option<String>)> {
     remedies.collect()
 }
 
-/// Whether the claim binds, or will without help, after `repair`: decided by the core that binds.
+/// Returns whether the claim binds, or will without help, after `repair`: decided by the core that binds.
 pub(super) fn helps(repair: &ClaimRepair, cluster: &SettledCluster, claim: &Claim) -> bool {
     let mut view = cluster.state.view.clone();
     if let Some((name, change)) = &repair.volume {

@@ -190,7 +190,7 @@ impl MismatchReason {
     }
 }
 
-/// What the claim asks for and what the volume offers, where there are values.
+/// Returns what the claim asks for and what the volume offers, where there are values.
 fn values(mismatch: &Mismatch) -> (Option<String>, Option<String>) {
     fn both(
         requested: &impl ToString,

@@ -8,7 +8,7 @@ use crate::cli::input::dump::PodCoverage;
 use crate::cli::preview::outcome::Planner;
 use crate::model::{ClassName, NonEmpty, VolumeName};
 
-/// What a POSIX shell makes of a word.
+/// Returns what a POSIX shell makes of a word.
 fn unquoted(text: &str) -> String {
     let mut out = String::new();
     let mut is_quoted = false;

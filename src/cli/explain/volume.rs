@@ -71,7 +71,7 @@ pub(super) fn explain(cluster: &SettledCluster, name: &VolumeName) -> Result<Exp
     Ok(explanation)
 }
 
-/// What follows for a volume that has a claim and was deleted.
+/// Returns what follows for a volume that has a claim and was deleted.
 ///
 /// Kubernetes: a deletion cannot be undone; `pv_protection_controller.go` removes its finalizer once the volume is not
 /// Bound.
@@ -95,12 +95,12 @@ fn immediate() -> FitCheck<'static> {
     FitCheck::Controller(BindingMode::Immediate)
 }
 
-/// Whether the claim was never bound and has no volume.
+/// Returns whether the claim was never bound and has no volume.
 fn is_waiting(claim: &Claim) -> bool {
     claim.stage() == Stage::Unbound && claim.phase != ClaimPhase::Bound
 }
 
-/// Whether the volume needs a fix, and why no claim binds to it.
+/// Returns whether the volume needs a fix, and why no claim binds to it.
 fn state_of(volume: &Volume, outcome: &VolumeOutcome, waiting: usize) -> (bool, String) {
     let holder = volume.reservation.key().map(ToString::to_string).unwrap_or_default();
     match outcome {

@@ -55,7 +55,7 @@ impl ClusterClient {
         self.client.default_namespace()
     }
 
-    /// What is at `path`, as JSON text.
+    /// Returns what is at `path`, as JSON text.
     pub(in crate::cli) fn get(&self, path: &str) -> Result<String, ReadError> {
         self.runtime.block_on(get(&self.client, path, self.timeout))
     }
@@ -114,7 +114,7 @@ pub(in crate::cli) struct CreateResponse {
 }
 
 impl CreateResponse {
-    /// Why it was denied.
+    /// Returns why it was denied.
     pub(in crate::cli) fn message(&self) -> String {
         self.object["message"].as_str().unwrap_or_default().to_owned()
     }

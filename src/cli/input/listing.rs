@@ -89,7 +89,7 @@ impl Listing {
         Self { form, ..Self::part() }
     }
 
-    /// Whether it says of itself what it holds, so that it may be empty.
+    /// Returns whether it says of itself what it holds, so that it may be empty.
     pub(in crate::cli) fn may_be_empty(&self) -> bool {
         match self.form {
             Form::Typed(_) | Form::Snapshot => true,
@@ -97,7 +97,7 @@ impl Listing {
         }
     }
 
-    /// Whether it is a snapshot.
+    /// Returns whether it is a snapshot.
     pub(in crate::cli) fn is_snapshot(&self) -> bool {
         self.form == Form::Snapshot
     }

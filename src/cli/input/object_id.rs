@@ -86,7 +86,7 @@ impl ObjectKind {
         }
     }
 
-    /// Whether its objects live in namespaces.
+    /// Returns whether its objects live in namespaces.
     pub fn is_namespaced(self) -> bool {
         matches!(self, Self::Claim | Self::Pod)
     }

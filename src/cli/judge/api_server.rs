@@ -44,7 +44,7 @@ pub(super) fn denials(
     found
 }
 
-/// What is wrong with an object alone.
+/// Returns what is wrong with an object alone.
 fn invalid(kind: ObjectKind, object: &Value) -> Vec<Cause> {
     let spec = match kind {
         ObjectKind::Volume => volume::validate(object),
@@ -63,7 +63,7 @@ fn invalid(kind: ObjectKind, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// What a change may not do.
+/// Returns what a change may not do.
 fn of_change(
     key: &ObjectId,
     old: &Value,

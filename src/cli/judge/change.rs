@@ -136,7 +136,7 @@ fn judge_change(change: &Change, terms: JudgeContext<'_>) -> JudgedChange {
     judged
 }
 
-/// Whether the API server would call `endpoint` for this change.
+/// Returns whether the API server would call `endpoint` for this change.
 fn is_called(endpoint: Endpoint, change: &Change, terms: JudgeContext<'_>) -> bool {
     let (resource, operation) = address(change);
     is_registered(endpoint, resource, operation)

@@ -86,7 +86,7 @@ impl KnownObjects {
         }
     }
 
-    /// What dumps show, or a cluster.
+    /// Returns what dumps show, or a cluster.
     pub(in crate::cli) fn of(state: StorageState) -> Result<Self, Failure> {
         let StorageState { view, listed, source, age, cluster, notes, others, .. } = state;
         let reach = cluster.map_or(ObjectSource::Dump, ObjectSource::ClusterClient);
@@ -108,7 +108,7 @@ impl KnownObjects {
         Ok(known)
     }
 
-    /// What is known, for the rules.
+    /// Returns what is known, for the rules.
     pub fn view(&self) -> &View {
         &self.view
     }
@@ -124,17 +124,17 @@ impl KnownObjects {
         classes.map(|(_, class)| class)
     }
 
-    /// Whether a missing object is unknown rather than absent.
+    /// Returns whether a missing object is unknown rather than absent.
     pub fn is_input_alone(&self) -> bool {
         matches!(self.reach, ObjectSource::Input)
     }
 
-    /// Whether an object is asked for when a verdict depends on it: the cluster goes on while it is listed.
+    /// Returns whether an object is asked for when a verdict depends on it: the cluster goes on while it is listed.
     fn is_cluster(&self) -> bool {
         matches!(self.reach, ObjectSource::ClusterClient(_))
     }
 
-    /// Whether an object that was not read may exist.
+    /// Returns whether an object that was not read may exist.
     pub fn may_have(&self, key: &ObjectId) -> bool {
         let collection = key.kind.collection();
         let is_whole = if key.kind.is_namespaced() {
@@ -145,7 +145,7 @@ impl KnownObjects {
         !is_whole
     }
 
-    /// What could not be read and was asked for, with what to do.
+    /// Returns what could not be read and was asked for, with what to do.
     pub(in crate::cli) fn notes(&self) -> Vec<String> {
         let (mut notes, wanted) = (self.notes.clone(), self.wanted.borrow());
         if let Some(live) = self.live.as_ref().filter(|_| !wanted.is_empty()) {
@@ -164,7 +164,7 @@ impl KnownObjects {
         lacking
     }
 
-    /// Whether the claims of this class may grow.
+    /// Returns whether the claims of this class may grow.
     pub(in crate::cli) fn growth(&self, class: &ClassName) -> Growth {
         match self.view.class(class).map(|class| class.expansion) {
             Some(Expansion::Allowed) => Growth::Allowed,
@@ -223,7 +223,7 @@ impl KnownObjects {
         self.expected.insert(key);
     }
 
-    /// Whether the input has this object.
+    /// Returns whether the input has this object.
     pub fn is_expected(&self, key: &ObjectId) -> bool {
         self.expected.contains(key)
     }

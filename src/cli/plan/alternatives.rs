@@ -110,7 +110,7 @@ impl<'a> FreeVolumes<'a> {
         }
     }
 
-    /// How many of the volumes that are equal to this one the claim could be given.
+    /// Returns how many of the volumes that are equal to this one the claim could be given.
     fn count(&self, volume: &'a Volume, claim: &Claim) -> usize {
         let Some(count) = self.counts.get(&sort(volume)) else { return 0 };
         let Some(selector) = &claim.selector else { return count.total };

@@ -127,7 +127,7 @@ fn end(claim: &TreeNode) -> Result<(ClaimName, End), (Position, String)> {
 type Row<'a> = (&'static str, &'a ClaimName, Option<&'a End>, Option<&'a End>);
 
 impl Difference {
-    /// What changed from `earlier` to a plan of these claims.
+    /// Returns what changed from `earlier` to a plan of these claims.
     pub(super) fn new(EarlierPlan(mut before): EarlierPlan, claims: &[PlannedClaim]) -> Self {
         let now: BTreeMap<ClaimName, End> = claims.iter().map(planned_end).collect();
         let mut difference = Self::default();
@@ -156,7 +156,7 @@ impl Difference {
         changed.chain(new).chain(gone)
     }
 
-    /// How many claims changed, came and went: one sentence.
+    /// Returns how many claims changed, came and went: one sentence.
     pub(super) fn tally(&self) -> String {
         let Self { changed, new, gone, unchanged } = self;
         format!(

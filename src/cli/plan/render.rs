@@ -46,7 +46,7 @@ fn end(plan: &PlanReport) -> String {
     format!("{}{advice}{}\n", table::notes(&plan.notes), tally(plan))
 }
 
-/// How many end up how, and what is wasted: one sentence.
+/// Returns how many end up how, and what is wasted: one sentence.
 fn tally(plan: &PlanReport) -> String {
     let words = |counts: &BTreeMap<String, usize>| {
         let words: Vec<String> =
@@ -86,7 +86,7 @@ fn lines(plan: &PlanReport) -> String {
     out
 }
 
-/// What changed, a line per claim, and how many did not.
+/// Returns what changed, a line per claim, and how many did not.
 fn changed_lines(difference: &Difference) -> String {
     let rows = difference.rows().map(|(what, claim, before, after)| {
         let end = match (before, after) {

@@ -78,7 +78,7 @@ impl PlanReport {
         })
     }
 
-    /// Whether a claim needs a fix.
+    /// Returns whether a claim needs a fix.
     pub(super) fn is_stuck(&self) -> bool {
         self.claims.iter().any(|claim| claim.outcome.is_stuck())
     }

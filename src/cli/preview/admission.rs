@@ -39,19 +39,19 @@ pub(in crate::cli) struct Denied {
 }
 
 impl Denied {
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub(in crate::cli) fn is_empty(&self) -> bool {
         self.claims.is_empty() && self.volumes.is_empty() && self.updates.is_empty()
     }
 
-    /// What is said of each volume that is denied, and of each object that stays as it is.
+    /// Returns what is said of each volume that is denied, and of each object that stays as it is.
     pub(in crate::cli) fn notes(&self) -> impl Iterator<Item = String> {
         let of_volume = |(name, reason)| format!("PV \"{name}\" is not stored: {reason}");
         let updates = self.updates.keys().filter_map(|key| self.note_on(key));
         self.volumes.iter().map(of_volume).chain(updates)
     }
 
-    /// What is said of an object that stays as it is.
+    /// Returns what is said of an object that stays as it is.
     pub(in crate::cli) fn note_on(&self, key: &ObjectKey) -> Option<String> {
         let reason = self.updates.get(key)?;
         Some(format!("{} stays as it is stored: {reason}", named(key)))

@@ -36,7 +36,7 @@ impl fmt::Display for ClaimForecast {
 }
 
 impl ClaimForecast {
-    /// Whether it needs a fix; for an unknown one, a complete dump.
+    /// Returns whether it needs a fix; for an unknown one, a complete dump.
     pub(in crate::cli) fn is_stuck(self) -> bool {
         match self {
             Self::Bound | Self::Binds | Self::Provisions | Self::Waits => false,

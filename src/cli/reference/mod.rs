@@ -79,13 +79,13 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
     Ok(out)
 }
 
-/// What the rule reports, with the lines that override it.
+/// Returns what the rule reports, with the lines that override it.
 fn texts(rule: &Rule, verdict: &Verdict) -> Vec<String> {
     let here = verdict.rulings.iter().filter(|ruling| ruling.rule.id == rule.id);
     here.map(Ruling::message).collect()
 }
 
-/// What the rule applies to, and what exempts from it.
+/// Returns what the rule applies to, and what exempts from it.
 fn scope(rule: &Rule) -> String {
     let id = rule.id;
     let terminating = match rule.options.terminating {

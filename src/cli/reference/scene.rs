@@ -68,7 +68,7 @@ fn uid_of(stored: &[Value], key: &str) -> Option<String> {
     stored.iter().find(is_it)?["metadata"]["uid"].as_str().map(str::to_owned)
 }
 
-/// Whether it uses kubectl.
+/// Returns whether it uses kubectl.
 fn is_person(by: Persona) -> bool {
     match by {
         Persona::Admin | Persona::Tenant | Persona::VolumeViewer | Persona::NamespaceAdmin => true,

@@ -65,7 +65,7 @@ pub(in crate::cli) enum FindingResult {
 }
 
 impl FindingResult {
-    /// Whether the change will be denied.
+    /// Returns whether the change will be denied.
     pub(in crate::cli) fn is_denial(self) -> bool {
         self >= Self::Api
     }
@@ -296,7 +296,7 @@ impl ResultCounts {
         }
     }
 
-    /// How many have no findings.
+    /// Returns how many have no findings.
     pub(in crate::cli) fn clean(&self) -> usize {
         let said = self.denied + self.warned + self.audited + self.exempted + self.api;
         self.objects.saturating_sub(said + self.unverified)
@@ -304,7 +304,7 @@ impl ResultCounts {
 }
 
 impl Finding {
-    /// Where to look: `FILE:LINE:COLUMN`, the file that it was rendered from, or the object itself.
+    /// Returns where to look: `FILE:LINE:COLUMN`, the file that it was rendered from, or the object itself.
     fn place(&self) -> String {
         let place = match (&self.file, self.line, self.column, &self.rendered) {
             (Some(file), _, _, Some(rendered)) => {

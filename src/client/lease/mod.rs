@@ -210,7 +210,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         self.take(&found, start).await
     }
 
-    /// Whether the lease was not renewed for its whole duration.
+    /// Returns whether the lease was not renewed for its whole duration.
     fn is_over(&self, now: Instant) -> bool {
         let Some((record, since)) = &self.seen else { return false };
         let stored = record.spec.lease_duration_seconds.map(Duration::from_secs);
@@ -218,7 +218,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         now.duration_since(*since) >= duration
     }
 
-    /// How long to wait before looking again: not beyond the time when the lease of others ends.
+    /// Returns how long to wait before looking again: not beyond the time when the lease of others ends.
     fn patience(&self) -> Duration {
         let look = self.election.timing.look();
         let Some((record, since)) = &self.seen else { return look };
@@ -239,8 +239,8 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         }
     }
 
-    /// How long to wait after what went wrong. What another has written since is to be looked at; at once, if this
-    /// replica still takes itself for the leader.
+    /// Returns how long to wait after what went wrong. What another has written since is to be looked at; at once, if
+    /// this replica still takes itself for the leader.
     fn pause_after(&mut self, trouble: &LeaseError) -> Duration {
         if let LeaseError::Request(error) = trouble
             && let Some(status) = error.status()
@@ -308,7 +308,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         }
     }
 
-    /// What changes the lease as it was seen; stores beside it that another binder is at work.
+    /// Returns what changes the lease as it was seen; stores beside it that another binder is at work.
     fn patch(&self, seen: &Record, spec: &Value) -> Value {
         let version = &seen.metadata.resource_version;
         let mut patch = json!({"metadata": {"resourceVersion": version}, "spec": spec});

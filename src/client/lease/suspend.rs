@@ -15,7 +15,7 @@ use super::timing::LeadershipDeadline;
 /// How often it is checked: a lease lasts for many times that.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// How long the machine has been suspended since it was started; zero on other systems than Linux.
+/// Returns how long the machine has been suspended since it was started; zero on other systems than Linux.
 pub(super) fn suspended_time() -> Duration {
     #[cfg(target_os = "linux")]
     {
@@ -28,7 +28,8 @@ pub(super) fn suspended_time() -> Duration {
     Duration::ZERO
 }
 
-/// Whether the machine was suspended for longer than `most` since `before`, so that a deadline from then is void.
+/// Returns whether the machine was suspended for longer than `most` since `before`, so that a deadline from then is
+/// void.
 pub(super) fn was_suspended(before: Duration, now: Duration, most: Duration) -> bool {
     now.saturating_sub(before) > most
 }

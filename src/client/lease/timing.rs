@@ -53,36 +53,36 @@ impl Timing {
         Ok(Self { duration, deadline, period })
     }
 
-    /// How much of the lease must be left for a write to be begun: a second, or a tenth of a short lease.
+    /// Returns how much of the lease must be left for a write to be begun: a second, or a tenth of a short lease.
     pub fn margin(&self) -> Duration {
         MARGIN.min(self.deadline / 10)
     }
 
-    /// How long a request may take that must end while the lease is held, if it may take `most` otherwise: half of the
-    /// deadline at most, so that after each renewal there is a time to begin it.
+    /// Returns how long a request may take that must end while the lease is held, if it may take `most` otherwise: half
+    /// of the deadline at most, so that after each renewal there is a time to begin it.
     pub fn within(&self, most: Duration) -> Duration {
         most.min(self.deadline / 2)
     }
 
-    /// How often a candidate reads the lease: often enough to see the last renewal soon after it was made, as the lease
-    /// expires for it so long after it saw that.
+    /// Returns how often a candidate reads the lease: often enough to see the last renewal soon after it was made, as
+    /// the lease expires for it so long after it saw that.
     pub(super) fn look(&self) -> Duration {
         self.period / 4
     }
 
-    /// How long one request for the lease may take: several must fit into the deadline.
+    /// Returns how long one request for the lease may take: several must fit into the deadline.
     pub(super) fn request(&self) -> Duration {
         REQUEST_TIMEOUT.min(self.deadline / 3)
     }
 
-    /// How long an existing lease must be gone before its holder re-creates it: shorter than the deadline, so that
-    /// the lead outlasts it.
+    /// Returns how long an existing lease must be gone before its holder re-creates it: shorter than the deadline, so
+    /// that the lead outlasts it.
     pub(super) fn gone(&self) -> Duration {
         GONE.min(self.deadline / 2)
     }
 
-    /// How long a suspension of the machine may go unnoticed: within what the lease leaves between the holder's deadline
-    /// and its expiry.
+    /// Returns how long a suspension of the machine may go unnoticed: within what the lease leaves between the holder's
+    /// deadline and its expiry.
     pub(super) fn sleep_max(&self) -> Duration {
         SLEEP_MAX.min(self.duration.saturating_sub(self.deadline) / 2)
     }

@@ -17,7 +17,7 @@ const PODS_COUNT_MAX: usize = 50;
 /// Bytes of a page of several pods. 2 MiB: 50 pods of 40 KiB. Where they are larger fewer are asked for.
 const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// Whether pods use the claim.
+/// Returns whether pods use the claim.
 pub(super) async fn pod_use(reader: &LiveReader, key: &ClaimKey) -> ReadResult<PodUse> {
     let until_used = |page: &str| {
         Ok(match pod_page(page, key)? {
@@ -80,7 +80,7 @@ async fn pods<T>(
     }
 }
 
-/// Whether there is a node that the term admits.
+/// Returns whether there is a node that the term admits.
 pub(super) async fn any_node(reader: &LiveReader, term: &NodeTerm) -> ReadResult<()> {
     let Some(query) = term.query() else { return ReadResult::NotFound };
     let (labels, fields) = (escaped(&query.labels), escaped(&query.fields));

@@ -45,7 +45,7 @@ struct OwnedMetadata {
     uid: Box<str>,
 }
 
-/// What became of the owner of an object in this namespace; the name is empty where there is none.
+/// Returns what became of the owner of an object in this namespace; the name is empty where there is none.
 pub(super) async fn state(
     reader: &LiveReader,
     namespace: &str,
@@ -95,7 +95,7 @@ fn state_of(text: &str, owner: &Owner) -> ReadResult<OwnerState> {
     }))
 }
 
-/// Where the owner is; nothing where the garbage collector does not know either, and keeps what is owned.
+/// Returns where the owner is; nothing where the garbage collector does not know either, and keeps what is owned.
 async fn path(
     reader: &LiveReader,
     namespace: &str,

@@ -53,7 +53,7 @@ impl LiveReader {
         Self { client, limits: Arc::new(limits) }
     }
 
-    /// What the API server says at `path`, about an object of this namespace; empty where there is none.
+    /// Returns what the API server says at `path`, about an object of this namespace; empty where there is none.
     pub(super) async fn fetch<'a>(
         &'a self,
         namespace: &'a str,

@@ -29,7 +29,7 @@ pub(super) enum Missing {
     Failed,
 }
 
-/// What the API server says at `path`, in at most so many bytes.
+/// Returns what the API server says at `path`, in at most so many bytes.
 pub(super) async fn whole(
     client: &Client,
     path: &str,

@@ -220,7 +220,7 @@ impl ConfigurationParser {
     }
 }
 
-/// Whether files in all of the volume `name` can be removed through a mount.
+/// Returns whether files in all of the volume `name` can be removed through a mount.
 fn mounts_all_of(mount: &TreeNode, name: &str) -> bool {
     let is_absent = |key: &str| mount.get(key).is_none_or(|value| value.shape == Shape::Null);
     let is_read_only = mount.get("readOnly").and_then(TreeNode::bool) == Some(true);

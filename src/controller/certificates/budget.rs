@@ -25,7 +25,7 @@ impl Budget {
         Self { refill: propagation / 2, full_at: None, is_logged: false }
     }
 
-    /// How long to wait for the next write; nothing if it may follow at once.
+    /// Returns how long to wait for the next write; nothing if it may follow at once.
     pub(super) fn wait(&mut self, now: Instant) -> Option<Duration> {
         let excess = (self.next(now) - now).saturating_sub(self.refill * BURST);
         if excess.is_zero() {
@@ -45,7 +45,7 @@ impl Budget {
         self.full_at = Some(self.next(now));
     }
 
-    /// When it would be full again after one more write.
+    /// Returns when it would be full again after one more write.
     fn next(&self, now: Instant) -> Instant {
         self.full_at.filter(|full_at| *full_at > now).unwrap_or(now) + self.refill
     }

@@ -126,7 +126,7 @@ impl Renewer {
         self.metrics.certificates.ca(None);
     }
 
-    /// Whether what is begun now ends while this replica leads.
+    /// Returns whether what is begun now ends while this replica leads.
     fn may_write(&self) -> bool {
         let until = *self.until.borrow();
         until.is_some_and(|until| until.saturating_duration_since(Instant::now()) > LEASE_MARGIN)
@@ -172,7 +172,7 @@ impl Renewer {
         REQUEUE_AFTER
     }
 
-    /// What is to be done, and since when what is seen has been so.
+    /// Returns what is to be done, and since when what is seen has been so.
     fn next(&mut self, seen: &InstallationState, now: Timestamp) -> RotationStep {
         let CertificateSettings { installation, periods, election: _ } = &self.settings;
         let facts = facts(&seen.stored, &seen.trust(), &installation.host(), now);

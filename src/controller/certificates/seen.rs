@@ -21,7 +21,7 @@ pub(super) struct InstallationState {
 }
 
 impl InstallationState {
-    /// What each registered webhook trusts.
+    /// Returns what each registered webhook trusts.
     pub(super) fn trust(&self) -> Vec<String> {
         let bundles = self.registered.iter().flat_map(|(_, registered)| registered.trust());
         bundles.map(str::to_owned).collect()
@@ -82,7 +82,7 @@ impl ObjectWatches {
         }
     }
 
-    /// What there is; nothing until all was looked at and both Secrets exist.
+    /// Returns what there is; nothing until all was looked at and both Secrets exist.
     pub(super) fn seen(&mut self, installation: &Installation) -> Option<InstallationState> {
         let ca = self.ca.secret()?;
         let serving = self.serving.secret()?;
@@ -95,7 +95,7 @@ impl ObjectWatches {
 }
 
 impl ObjectWatches {
-    /// Whether something that was looked at is missing or cannot be read.
+    /// Returns whether something that was looked at is missing or cannot be read.
     pub(super) fn are_blocked(&self) -> bool {
         let all = [&self.ca, &self.serving].into_iter().chain(&self.registrations);
         all.into_iter().any(|watched| watched.is_logged)

@@ -135,7 +135,7 @@ impl EventRecorder {
         self.ready.pop_front()
     }
 
-    /// When the next event is due, if another may be in flight.
+    /// Returns when the next event is due, if another may be in flight.
     pub(super) fn wakes_at(&self) -> Option<Instant> {
         let is_open = self.in_flight < IN_FLIGHT_COUNT_MAX;
         self.due.wakes_at().filter(|_| is_open)

@@ -73,17 +73,17 @@ pub(super) struct FinishedWrite {
 }
 
 impl InFlightWrites {
-    /// How many there are.
+    /// Returns how many there are.
     pub(super) fn count(&self) -> usize {
         self.by_object.len()
     }
 
-    /// Whether a write to `object` is in flight.
+    /// Returns whether a write to `object` is in flight.
     pub(super) fn contains(&self, object: &ObjectKey) -> bool {
         self.by_object.contains_key(object)
     }
 
-    /// Whether a write that was decided about `key` is in flight.
+    /// Returns whether a write that was decided about `key` is in flight.
     pub(super) fn is_owner(&self, key: &ObjectKey) -> bool {
         self.owners.contains(key)
     }
@@ -168,9 +168,9 @@ impl InFlightWrites {
         }
     }
 
-    /// Whether the write to `object` may take a volume that is being deleted from its claim after a check that `found`
-    /// it as before. Its claim is not called Bound meanwhile; whatever else comes late conflicts with what is written
-    /// next.
+    /// Returns whether the write to `object` may take a volume that is being deleted from its claim after a check that
+    /// `found` it as before. Its claim is not called Bound meanwhile; whatever else comes late conflicts with what is
+    /// written next.
     pub(super) fn may_come_late(
         &self,
         object: &ObjectKey,
@@ -212,7 +212,7 @@ impl InFlightWrites {
         Some(object)
     }
 
-    /// When the next check is due.
+    /// Returns when the next check is due.
     pub(super) fn next_check_at(&self) -> Option<Instant> {
         self.checks.wakes_at()
     }
@@ -226,7 +226,7 @@ pub(super) fn found_in(live: &LiveReads) -> Vec<(Observed, ResourceVersion)> {
     found.filter_map(|observed| Some((observed.clone(), observed.version()?.clone()))).collect()
 }
 
-/// What a check of `object` found; nothing if it could not be made.
+/// Returns what a check of `object` found; nothing if it could not be made.
 pub(super) fn check_in(live: &LiveReads, object: &ObjectKey) -> Option<WriteResult> {
     match object {
         ObjectKey::Volume(name) => result_of(live.volumes.get(name)?, Observed::Volume),

@@ -115,38 +115,38 @@ impl Reconciler {
         self.store.view()
     }
 
-    /// Whether every resource was listed once.
+    /// Returns whether every resource was listed once.
     pub fn is_synced(&self) -> bool {
         self.store.is_synced()
     }
 
-    /// Whether nothing is queued or in flight.
+    /// Returns whether nothing is queued or in flight.
     #[cfg(test)]
     pub(crate) fn is_idle(&self) -> bool {
         self.writes_in_flight() == 0 && self.queue.depth() == 0 && self.reads.count() == 0
     }
 
-    /// How many objects are queued.
+    /// Returns how many objects are queued.
     pub fn queue_depth(&self) -> usize {
         self.queue.depth()
     }
 
-    /// How many writes are in flight.
+    /// Returns how many writes are in flight.
     pub fn writes_in_flight(&self) -> usize {
         self.store.in_flight.count()
     }
 
-    /// How many objects of a resource cannot be read.
+    /// Returns how many objects of a resource cannot be read.
     pub fn unreadable_count(&self, kind: ResourceKind) -> usize {
         self.store.unreadable.of(kind).count()
     }
 
-    /// How much it writes: less than at the start once another binder was seen.
+    /// Returns how much it writes: less than at the start once another binder was seen.
     pub fn mode(&self) -> ControllerMode {
         self.other_binders.mode()
     }
 
-    /// How often another binder chose a volume that would not have been chosen here.
+    /// Returns how often another binder chose a volume that would not have been chosen here.
     pub fn divergences(&self) -> u64 {
         self.other_binders.divergences()
     }
@@ -156,12 +156,12 @@ impl Reconciler {
         self.operations.take_ended()
     }
 
-    /// What another binder was seen to do, once.
+    /// Returns what another binder was seen to do, once.
     pub fn take_sighting(&mut self) -> Option<String> {
         self.other_binders.take_sighting()
     }
 
-    /// Whether it writes less than it was started to.
+    /// Returns whether it writes less than it was started to.
     pub fn has_fallen_back(&self) -> bool {
         self.other_binders.has_fallen_back()
     }
@@ -272,7 +272,7 @@ impl Reconciler {
         self.events.next(self.store.view(), now).map(Task::Record)
     }
 
-    /// When there is a task although nothing comes in.
+    /// Returns when there is a task although nothing comes in.
     pub fn wakes_at(&self) -> Option<Instant> {
         if !self.is_leading {
             return None;

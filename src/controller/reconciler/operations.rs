@@ -117,13 +117,14 @@ impl VolumeOperations {
     }
 }
 
-/// Whether a write for this reason says that a volume could not be deleted: the one to Released comes before it.
+/// Returns whether a write for this reason says that a volume could not be deleted: the one to Released comes before
+/// it.
 pub(super) fn is_failure(write: &Write, why: &Why) -> bool {
     let is_failed = matches!(write, Write::Phase { phase: VolumePhase::Failed, .. });
     is_failed && *why == Why::Volume(VolumeOutcome::Released(ReleasedFor::NoDeleter))
 }
 
-/// Who deletes the storage of a volume: the provisioner of its class. An annotation on the volume itself
+/// Returns who deletes the storage of a volume: the provisioner of its class. An annotation on the volume itself
 /// may be any text, and each would be another metric.
 fn deleter<'a>(view: &'a View, name: &VolumeName) -> &'a str {
     let class = view.volume(name).map(|volume| volume.class());

@@ -47,17 +47,17 @@ impl OtherBinders {
         self.mode
     }
 
-    /// Whether that is less than it was started in.
+    /// Returns whether that is less than it was started in.
     pub(super) fn has_fallen_back(&self) -> bool {
         self.mode != self.started_in
     }
 
-    /// How often another binder chose a volume that would not have been chosen here.
+    /// Returns how often another binder chose a volume that would not have been chosen here.
     pub(super) fn divergences(&self) -> u64 {
         self.divergences
     }
 
-    /// What another binder did, once.
+    /// Returns what another binder did, once.
     pub(super) fn take_sighting(&mut self) -> Option<String> {
         self.sighting.take()
     }
@@ -157,8 +157,8 @@ fn about(
     ObjectEvent::new(ObjectKey::Volume(name.clone()), event_type, reason, text)
 }
 
-/// Why the volume would not have been chosen here for the claim, if it would not. Equal volumes count as one, and what a
-/// scheduler chooses is its own.
+/// Returns why the volume would not have been chosen here for the claim, if it would not. Equal volumes count as one,
+/// and what a scheduler chooses is its own.
 fn divergence(view: &View, claim: &Claim, old: &Volume, new: &Volume) -> Option<String> {
     let is_open = claim.stage() == Stage::Unbound && claim.volume.is_none();
     if !is_open

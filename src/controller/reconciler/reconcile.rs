@@ -240,7 +240,8 @@ impl Reconciler {
         }
     }
 
-    /// Whether a decision about `key` is on hold because `write` takes a volume for which another claim comes first.
+    /// Returns whether a decision about `key` is on hold because `write` takes a volume for which another claim comes
+    /// first.
     fn is_on_hold(&mut self, key: &ObjectKey, write: &Write) -> bool {
         let Write::Reserve { volume: ObjectRef { name, .. }, claim, .. } = write else {
             return false;

@@ -155,8 +155,8 @@ impl VolumeRecyclers {
         released
     }
 
-    /// Whether a write for `key` has to wait, because it would give one of these objects files that a recycler is
-    /// removing. Another claim may be named in a volume while it is emptied, or in one inside it.
+    /// Returns whether a write for `key` has to wait, because it would give one of these objects files that a recycler
+    /// is removing. Another claim may be named in a volume while it is emptied, or in one inside it.
     pub(super) fn wait(&mut self, view: &View, key: &ObjectKey, objects: &[ObjectKey]) -> Wait {
         let running = self.by_volume.iter();
         let running = running.filter(|(_, recycler)| matches!(recycler.stage, Stage::Running));
@@ -256,7 +256,7 @@ fn order(volume: &Volume, purpose: RecyclePurpose) -> RecycleOrder {
     }
 }
 
-/// Whether a write gives the files of a volume to a claim, or offers them.
+/// Returns whether a write gives the files of a volume to a claim, or offers them.
 pub(super) fn gives_files(write: &Write) -> bool {
     match write {
         Write::Reserve { .. } | Write::Unreserve { .. } | Write::SetVolumeName { .. } => true,

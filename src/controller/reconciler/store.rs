@@ -54,7 +54,7 @@ impl ObjectStore {
         &self.view
     }
 
-    /// Whether every resource was listed once.
+    /// Returns whether every resource was listed once.
     pub(super) fn is_synced(&self) -> bool {
         ResourceKind::ALL.iter().all(|kind| self.listed.contains(kind))
     }

@@ -34,7 +34,7 @@ impl Tombstones {
         }
     }
 
-    /// Whether the object was deleted after it had this version.
+    /// Returns whether the object was deleted after it had this version.
     pub(super) fn outlives(&self, key: &ObjectKey, version: &ResourceVersion) -> bool {
         self.0.get(key).is_some_and(|(deleted, _)| !version.is_newer_than(deleted))
     }

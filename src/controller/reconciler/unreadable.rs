@@ -13,7 +13,7 @@ use crate::model::{ClaimKey, VolumeName};
 pub(super) struct UnreadableObjects(BTreeMap<(ResourceKind, Identity), Unreadable>);
 
 impl UnreadableObjects {
-    /// Whether the object could not be read before.
+    /// Returns whether the object could not be read before.
     pub(super) fn contains(&self, kind: ResourceKind, identity: &Identity) -> bool {
         self.0.contains_key(&(kind, identity.clone()))
     }

@@ -132,7 +132,7 @@ impl<'a> PodWatch<'a> {
     }
 }
 
-/// What a status says of the end of its pod.
+/// Returns what a status says of the end of its pod.
 fn result(status: &PodStatus) -> Option<PodResult> {
     match status.phase.as_str() {
         "Succeeded" => Some(PodResult::Succeeded),
@@ -145,7 +145,7 @@ fn result(status: &PodStatus) -> Option<PodResult> {
     }
 }
 
-/// What the first container that failed says of it: Kubernetes puts no word of that into the pod's own
+/// Returns what the first container that failed says of it: Kubernetes puts no word of that into the pod's own
 /// message.
 fn words(status: &PodStatus) -> String {
     let containers = status.init_container_statuses.iter().chain(&status.container_statuses);

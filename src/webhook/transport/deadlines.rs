@@ -98,7 +98,7 @@ impl StageCell {
         self.word.store((changes << STAGE_BITS) | stage as u64, Ordering::Relaxed);
     }
 
-    /// Whether a review that came on this connection could be read and was answered.
+    /// Returns whether a review that came on this connection could be read and was answered.
     pub(crate) fn has_brought_review(&self) -> bool {
         self.brought_review.load(Ordering::Relaxed)
     }

@@ -108,12 +108,12 @@ impl Replaceable {
         Self { current, pair: None, seen: None, waits_for_its_time: false }
     }
 
-    /// What connections are served with.
+    /// Returns what connections are served with.
     pub(in crate::webhook) fn current(&self) -> Arc<ArcSwap<ServerConfig>> {
         Arc::clone(&self.current)
     }
 
-    /// Whether nothing was ever served.
+    /// Returns whether nothing was ever served.
     pub(in crate::webhook) fn is_empty(&self) -> bool {
         self.pair.is_none()
     }

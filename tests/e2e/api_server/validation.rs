@@ -80,7 +80,7 @@ fn rejected_fields(code: u16, answer: &Value) -> Option<BTreeSet<String>> {
     Some(causes.iter().map(field).collect())
 }
 
-/// What `check` says of its creation, if it says that it is rejected.
+/// Returns what `check` says of its creation, if it says that it is rejected.
 fn predicted(object: &Value) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("object.json");

@@ -212,7 +212,7 @@ fn ours(text: &str) -> Result<Vec<Value>, String> {
     Ok(documents.iter().map(document::TreeNode::to_json).collect())
 }
 
-/// Whether both say the same, but for the namespace that kubectl adds and how a number is written.
+/// Returns whether both say the same, but for the namespace that kubectl adds and how a number is written.
 fn is_same(theirs: &[Value], ours: &[Value]) -> bool {
     let level = |objects: &[Value]| -> Vec<Value> {
         let mut objects = objects.to_vec();

@@ -26,7 +26,7 @@ pub(crate) const LENGTHY: &[Case] = &[case!(a_rejected_token_is_read_again)];
 /// How long the machine may take to do what takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the API server is away.
+/// Returns how long the API server is away.
 fn absence() -> Duration {
     Duration::from_secs(if extent().is_full { 60 } else { 3 })
 }

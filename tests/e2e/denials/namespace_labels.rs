@@ -78,7 +78,7 @@ fn denied(plane: &Plane) {
     }
 }
 
-/// What a user tries who may write namespaces and no volumes, by each request that can write a label.
+/// Returns what a user tries who may write namespaces and no volumes, by each request that can write a label.
 fn attempts(plane: &Plane) -> Vec<Reply> {
     let mut replies = Vec::new();
     for (key, value) in [(TENANT, "blue"), (TEAM, "qa")] {
@@ -153,7 +153,7 @@ fn path(name: &str) -> String {
     format!("{NAMESPACES}/{name}")
 }
 
-/// How many reviews the entry has answered with yes, and how many with no.
+/// Returns how many reviews the entry has answered with yes, and how many with no.
 fn asked(installed: &Installed) -> [String; 2] {
     ["allowed", "denied"].map(|decision| {
         let labels = format!("{{decision=\"{decision}\",path=\"/validate/tenancy\"}}");

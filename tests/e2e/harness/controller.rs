@@ -92,7 +92,7 @@ impl Controller {
         }
     }
 
-    /// What it has logged so far.
+    /// Returns what it has logged so far.
     pub(crate) fn log(&self) -> String {
         self.process.as_ref().map(Process::log_text).unwrap_or_default()
     }

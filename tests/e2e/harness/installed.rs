@@ -172,12 +172,12 @@ impl Installed {
         Self { runtime: Some(runtime), stop: Some(stop), address, health, registration }
     }
 
-    /// Where it answers reviews.
+    /// Returns where it answers reviews.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What was registered.
+    /// Returns what was registered.
     pub(crate) fn registration(&self) -> &Registration {
         &self.registration
     }

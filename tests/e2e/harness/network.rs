@@ -50,7 +50,7 @@ pub(crate) fn enter() -> Result<(), String> {
     Ok(())
 }
 
-/// What this process may do.
+/// Returns what this process may do.
 pub(crate) fn network() -> Network {
     let mark = env::var_os(MARK);
     match mark.as_ref().and_then(|mark| mark.to_str()) {

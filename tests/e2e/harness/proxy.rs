@@ -103,7 +103,7 @@ impl Proxy {
         self.trouble.send_replace(Trouble::None);
     }
 
-    /// How often a request met this trouble.
+    /// Returns how often a request met this trouble.
     pub(crate) fn met(&self, trouble: Trouble) -> usize {
         match trouble {
             Trouble::Busy => self.counted.busy.load(Ordering::Relaxed),

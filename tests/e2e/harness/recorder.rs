@@ -138,7 +138,7 @@ fn registration(url: String, ca_pem: String) -> Registration {
     }
 }
 
-/// What its asker may read, by the roles that the plane gives; who is no persona may everything.
+/// Returns what its asker may read, by the roles that the plane gives; who is no persona may everything.
 fn access(read: &AdmissionRequest) -> ReadAccess {
     let asks = |persona: &&Persona| persona.user == &*read.change.user.name;
     match ALL.iter().find(asks) {
@@ -165,7 +165,7 @@ fn line(body: &[u8]) -> String {
     )
 }
 
-/// Whether the endpoint's rules (not its conditions) include the request.
+/// Returns whether the endpoint's rules (not its conditions) include the request.
 fn is_registered(endpoint: Endpoint, body: &[u8]) -> bool {
     let registration = registration(String::new(), String::new());
     let (configuration, index) = match endpoint {

@@ -92,7 +92,7 @@ pub(crate) struct Extent {
 
 static EXTENT: OnceLock<Extent> = OnceLock::new();
 
-/// How much the command line asks for.
+/// Returns how much the command line asks for.
 pub(crate) fn extent() -> &'static Extent {
     EXTENT.get_or_init(Extent::default)
 }
@@ -152,12 +152,12 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Whether to start a plane for a person instead of running cases.
+    /// Returns whether to start a plane for a person instead of running cases.
     pub(crate) fn hold(&self) -> bool {
         self.wish == Wish::Hold
     }
 
-    /// Whether everything that is promised is to be shown.
+    /// Returns whether everything that is promised is to be shown.
     pub(crate) fn is_full(&self) -> bool {
         self.extent.is_full
     }

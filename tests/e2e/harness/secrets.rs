@@ -29,7 +29,7 @@ pub(crate) fn look_for(keys: &[String], what: &str, text: &str) {
     }
 }
 
-/// What was found in all of the run.
+/// Returns what was found in all of the run.
 pub(crate) fn found() -> Vec<String> {
     FOUND.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

@@ -196,7 +196,7 @@ impl<'a> Storage<'a> {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// What one has said since it was started last.
+    /// Returns what one has said since it was started last.
     pub(crate) fn log(&self, sidecar: Sidecar) -> String {
         self.lock().get(&sidecar).map(Process::log_text).unwrap_or_default()
     }

@@ -92,7 +92,7 @@ impl<'a> Site<'a> {
         format!("{collection}/{}", self.installation.name())
     }
 
-    /// What each entry that calls the installation trusts; of one that does not, nothing is read.
+    /// Returns what each entry that calls the installation trusts; of one that does not, nothing is read.
     fn bundles(&self) -> Vec<String> {
         let of = |collection: &str| {
             let object = self.plane.get(ADMIN, &self.registration(collection)).expect_ok();
@@ -181,7 +181,7 @@ fn serve(site: &Site<'_>) -> Serving {
     Serving { _runtime: runtime, address }
 }
 
-/// Whether a client that trusts this bundle is served.
+/// Returns whether a client that trusts this bundle is served.
 fn shakes_hands(address: SocketAddr, bundle: &str, host: &str) -> Result<(), String> {
     Call::connect(address, bundle, host).map(drop)
 }

@@ -39,7 +39,7 @@ const BURST: Duration = Duration::from_secs(2);
 /// How long the machine may take to do what takes a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is asked: the one is allowed, the other is denied for the claim that holds the volume, which is read
+/// Returns what is asked: the one is allowed, the other is denied for the claim that holds the volume, which is read
 /// live. Kubernetes: a dry run passes admission and stores nothing.
 fn allowed() -> Value {
     json!({"spec": {"persistentVolumeReclaimPolicy": "Retain"}})

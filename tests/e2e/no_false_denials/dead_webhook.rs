@@ -193,7 +193,7 @@ enum Hazard {
     Patch(Value),
 }
 
-/// What it is, of which volume, and what is sent.
+/// Returns what it is, of which volume, and what is sent.
 fn hazards() -> Vec<(&'static str, &'static str, Hazard)> {
     let of_spec = |spec: Value| Hazard::Patch(json!({"spec": spec}));
     let of_metadata = |metadata: Value| Hazard::Patch(json!({"metadata": metadata}));

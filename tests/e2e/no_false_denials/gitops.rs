@@ -15,7 +15,7 @@ use crate::plane::{Output, Peers, Plane};
 use crate::runner::extent;
 use crate::storage_lifecycle::strict;
 
-/// How often all of it is applied.
+/// Returns how often all of it is applied.
 fn rounds() -> usize {
     if extent().is_full { 20 } else { 3 }
 }
@@ -79,8 +79,8 @@ fn apply_again(world: &World<'_>, ways: &[&[&str]]) {
     );
 }
 
-/// What is not the bookkeeping of the API server, nor the note of Kubernetes 1.37 that no pod uses a claim, which comes
-/// some time after the binding (`pvc_protection_controller.go`, `Unused`).
+/// Returns what is not the bookkeeping of the API server, nor the note of Kubernetes 1.37 that no pod uses a claim,
+/// which comes some time after the binding (`pvc_protection_controller.go`, `Unused`).
 fn reported(mut object: Value) -> Value {
     let metadata = object["metadata"].as_object_mut().unwrap();
     metadata.remove("managedFields");
@@ -193,7 +193,7 @@ fn mutated(world: &World<'_>, name: &str, before: &Value, output: &Output) {
     assert_eq!(bound(world, name), *before);
 }
 
-/// What holds the pair together, once it is bound.
+/// Returns what holds the pair together, once it is bound.
 fn bound(world: &World<'_>, name: &str) -> Value {
     let claim = world.until(&world.claim_path(name), "Bound");
     let volume = world.until(&world.volume_path(name), "Bound");

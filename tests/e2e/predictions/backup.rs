@@ -51,7 +51,7 @@ fn exported(folder: &Path, export: &str) -> String {
     volume
 }
 
-/// What a driver's provisioner writes to a volume.
+/// Returns what a driver's provisioner writes to a volume.
 fn provisioned() -> Value {
     json!({
         "metadata": {

@@ -35,12 +35,12 @@ fn plane() -> &'static Plane {
     Plane::shared(Peers::WithBinder)
 }
 
-/// What `bindery explain` printed as JSON, and its exit code.
+/// Returns what `bindery explain` printed as JSON, and its exit code.
 fn explain(plane: &Plane, persona: Persona, namespace: &str, object: &str) -> (Value, Option<i32>) {
     bindery(plane, persona, &["explain", object, "-n", namespace])
 }
 
-/// What `bindery` printed as JSON, and its exit code.
+/// Returns what `bindery` printed as JSON, and its exit code.
 fn bindery(plane: &Plane, persona: Persona, arguments: &[&str]) -> (Value, Option<i32>) {
     let kubeconfig = plane.kubeconfig(persona);
     let output = Command::new(env!("CARGO_BIN_EXE_bindery"))

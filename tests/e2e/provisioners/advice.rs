@@ -158,7 +158,7 @@ fn await_provisioner(scene: &Scene<'_>) {
     scene.until_gone(&volume);
 }
 
-/// What a reply says for Bindery: why it was denied, or what it was warned of.
+/// Returns what a reply says for Bindery: why it was denied, or what it was warned of.
 fn said(reply: &Reply) -> String {
     let denial = reply.json["message"].as_str().filter(|_| reply.code == 403);
     let texts = denial.into_iter().chain(reply.warnings.iter().map(String::as_str));

@@ -7,7 +7,7 @@ use crate::plane::persona::STORAGE_ADMIN;
 use crate::plane::volume_path;
 use crate::runner::extent;
 
-/// How often each step is interrupted.
+/// Returns how often each step is interrupted.
 fn rounds() -> usize {
     if extent().is_full { 43 } else { 2 }
 }

@@ -12,7 +12,7 @@ use crate::runner::extent;
 use crate::sidecars::Sidecar::{self, Attacher, Driver, Provisioner, Resizer, Snapshotter};
 use crate::storage_lifecycle::scenarios::pod;
 
-/// How many disks go through it for each of those that are killed.
+/// Returns how many disks go through it for each of those that are killed.
 fn count() -> usize {
     if extent().is_full { 10 } else { 1 }
 }

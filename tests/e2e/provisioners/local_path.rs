@@ -15,7 +15,7 @@ use crate::plane::{Plane, volume_path};
 use crate::runner::extent;
 use crate::storage_lifecycle::scenarios::pod;
 
-/// How many claims are provisioned beside each setting, besides those of the kills.
+/// Returns how many claims are provisioned beside each setting, besides those of the kills.
 fn count() -> usize {
     if extent().is_full { 300 } else { ENDINGS.len() }
 }

@@ -199,7 +199,7 @@ impl Scene<'_> {
         names.map(|name| name.split('_').next().unwrap_or_default().to_owned()).collect()
     }
 
-    /// What the provisioner has logged of a volume.
+    /// Returns what the provisioner has logged of a volume.
     fn said_of(&self, volume: &str) -> String {
         let log = self.provisioner.log();
         log.lines().filter(|line| line.contains(volume)).collect::<Vec<_>>().join("\n")
@@ -239,7 +239,7 @@ impl Scene<'_> {
     }
 }
 
-/// How many objects the provisioner wrote, by what it did to them.
+/// Returns how many objects the provisioner wrote, by what it did to them.
 fn kinds(tally: &Tally) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for done in tally.by(USER).into_iter().flat_map(|writes| &writes.done) {

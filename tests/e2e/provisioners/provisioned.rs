@@ -7,7 +7,7 @@ use crate::plane::persona::{ARRANGER, STORAGE_ADMIN, TENANT};
 use crate::plane::volume_path;
 use crate::runner::extent;
 
-/// How many claims end in each order.
+/// Returns how many claims end in each order.
 fn count() -> usize {
     if extent().is_full { 75 } else { 2 }
 }

@@ -13,7 +13,7 @@ use crate::storage_lifecycle::scenarios::{node, pod};
 
 const GROUP: &str = "snapshot.storage.k8s.io/v1";
 
-/// How many pairs go through it.
+/// Returns how many pairs go through it.
 fn count() -> usize {
     if extent().is_full { 300 } else { 4 }
 }

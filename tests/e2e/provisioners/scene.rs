@@ -174,7 +174,7 @@ impl Scene<'_> {
         });
     }
 
-    /// What the driver was asked about a disk, and what the provisioner and the API server say of it.
+    /// Returns what the driver was asked about a disk, and what the provisioner and the API server say of it.
     fn reported_on(&self, disk: &str) -> String {
         let mut calls = self.storage.calls();
         calls.retain(|call| call.subject == disk);
@@ -228,8 +228,8 @@ pub(super) fn expect_undisturbed(tally: &Tally, beside: Beside) {
     assert!(wrong.is_empty(), "beside {beside:?}: {}", wrong.join("\n"));
 }
 
-/// Whether a write came too late: the JSON patches of the attacher test what was there when it read, or the writer was
-/// killed meanwhile.
+/// Returns whether a write came too late: the JSON patches of the attacher test what was there when it read, or the
+/// writer was killed meanwhile.
 fn is_outrun(denial: &str) -> bool {
     denial.ends_with("422 the server rejected our request due to an error in our request")
         || denial.ends_with("context canceled")
@@ -241,7 +241,7 @@ pub(super) fn names(tally: &Tally, user: &str, kind: &str) -> BTreeSet<String> {
     done.filter_map(|what| what.strip_prefix(kind)).map(str::to_owned).collect()
 }
 
-/// What a sidecar wrote, without the names.
+/// Returns what a sidecar wrote, without the names.
 fn kinds(tally: &Tally, sidecar: Sidecar) -> BTreeSet<String> {
     let done = tally.by(&sidecar.user()).into_iter().flat_map(|writes| &writes.done);
     done.filter_map(|what| what.rsplit_once(' ')).map(|(kind, _)| kind.trim().to_owned()).collect()

@@ -33,7 +33,7 @@ use tally::Tally;
 
 pub(crate) const CASES: &[Case] = &[case!(the_real_controllers_live_undisturbed)];
 
-/// How many pairs go through the scenarios.
+/// Returns how many pairs go through the scenarios.
 fn pairs() -> usize {
     if extent().is_full { 200 } else { 20 }
 }
@@ -93,7 +93,7 @@ fn run_all(reported: &Scenarios<'_>) -> Vec<String> {
     })
 }
 
-/// What a thread said when it panicked.
+/// Returns what a thread said when it panicked.
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()

@@ -72,7 +72,7 @@ impl Tally {
         }
     }
 
-    /// What is known of a user.
+    /// Returns what is known of a user.
     pub(crate) fn by(&self, user: &str) -> Option<&Writes> {
         self.0.get(user)
     }

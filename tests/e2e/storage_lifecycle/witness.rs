@@ -92,7 +92,7 @@ fn asked(metrics: &str, entry: &str) -> u64 {
     counted(metrics, "apiserver_admission_webhook_request_total", &[&name])
 }
 
-/// What is wrong with what the API server has counted: a writer that did not write, or was not asked about.
+/// Returns what is wrong with what the API server has counted: a writer that did not write, or was not asked about.
 /// Prints a line for each writer.
 pub(super) fn gaps(plane: &Plane, tally: &Tally) -> Vec<String> {
     let metrics = plane.get(ADMIN, "/metrics").text;

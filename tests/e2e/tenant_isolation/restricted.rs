@@ -156,7 +156,7 @@ fn named(
 const PATHS: [&str; 4] =
     ["/validate/guard", "/validate/advise", "/validate/restricted", "/validate/tenancy"];
 
-/// How many reviews each path has answered.
+/// Returns how many reviews each path has answered.
 fn asked(installed: &Installed) -> [u64; 4] {
     PATHS.map(|path| {
         let of = |decision: &str| {

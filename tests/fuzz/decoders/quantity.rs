@@ -173,7 +173,7 @@ fn ten_to(power: u32) -> BigInt {
     BigInt::from(10).pow(power)
 }
 
-/// What `text` is worth by the definition of its grammar.
+/// Returns what `text` is worth by the definition of its grammar.
 fn worth(text: &str) -> Result<Worth, Fault> {
     if text.is_empty() {
         return Err(Fault::Format);

@@ -145,7 +145,7 @@ fn answered(
     answer
 }
 
-/// What `work` comes to. Without a cluster there is nothing to wait for.
+/// Returns what `work` comes to. Without a cluster there is nothing to wait for.
 fn at_once<T>(work: impl Future<Output = T>) -> T {
     match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(done) => done,

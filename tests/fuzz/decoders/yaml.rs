@@ -81,7 +81,7 @@ fn head(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Whether `node` can begin like `rest` does. An anchor, a tag or an alias says nothing of the value.
+/// Returns whether `node` can begin like `rest` does. An anchor, a tag or an alias says nothing of the value.
 fn begins(rest: &str, node: &TreeNode) -> bool {
     if rest.starts_with(['&', '!', '*']) {
         return true;
@@ -103,7 +103,7 @@ fn begins(rest: &str, node: &TreeNode) -> bool {
     }
 }
 
-/// Whether a text is written here: quoted, as a block, or with its own first word.
+/// Returns whether a text is written here: quoted, as a block, or with its own first word.
 fn is_text(rest: &str, text: &str) -> bool {
     let word = text.split(char::is_whitespace).next().unwrap_or_default();
     rest.starts_with(['"', '\'', '|', '>']) || rest.starts_with(word)

@@ -96,7 +96,7 @@ fn play(cluster: &mut ClusterState, step: &Step) -> Value {
     record(step, response.code, &reply, &response.warnings, &reviews)
 }
 
-/// What the recorder's webhooks answer.
+/// Returns what the recorder's webhooks answer.
 fn outcome(phase: &str, review: &Review) -> ReviewOutcome {
     let order: Order = order(phase, review.request());
     let warnings = order.warnings();

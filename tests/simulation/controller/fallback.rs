@@ -74,7 +74,7 @@ fn make_pair(server: &ApiServer, name: &str) {
     send(server, Method::Post, CLAIMS, claim(name, "5Gi"));
 }
 
-/// Whether the pair is as it was made, half a minute later.
+/// Returns whether the pair is as it was made, half a minute later.
 async fn is_let_be(server: &ApiServer, name: &str) -> bool {
     sleep(Duration::from_secs(30)).await;
     let [volume, claim] = [VOLUMES, CLAIMS].map(|kind| phase(server, &format!("{kind}/{name}")));

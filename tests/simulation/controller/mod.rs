@@ -26,7 +26,7 @@ pub(crate) struct Running {
     task: JoinHandle<Result<(), LoopError>>,
 }
 
-/// What the health port says at a path.
+/// Returns what the health port says at a path.
 pub(crate) async fn probed(probe: &Arc<ControllerMetrics>, path: &str) -> (u16, String) {
     let request = http::Request::get(path).body(axum::body::Body::empty()).expect("a request");
     let Ok(answer) = router(probe.clone()).oneshot(request).await;

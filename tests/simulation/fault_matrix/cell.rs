@@ -33,7 +33,7 @@ impl Fate {
         Self::Busy,
     ];
 
-    /// Whether another process goes on.
+    /// Returns whether another process goes on.
     pub(super) fn is_crash(self) -> bool {
         match self {
             Self::DiesBefore | Self::DiesUnanswered | Self::DiesAnswered => true,
@@ -96,7 +96,7 @@ impl Sight {
         if fate.is_crash() { &ALL } else { &ALL[..4] }
     }
 
-    /// Whether it hides what users did while processes ran.
+    /// Returns whether it hides what users did while processes ran.
     pub(super) fn is_act(self) -> bool {
         match self {
             Self::Before(_) => true,

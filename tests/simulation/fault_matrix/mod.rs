@@ -228,13 +228,13 @@ impl Table {
     }
 }
 
-/// Whether nothing was broken but that the end is another.
+/// Returns whether nothing was broken but that the end is another.
 fn only_ends(report: &Report) -> bool {
     let ends = |breach: &String| breach.starts_with("ComesToRest");
     !report.breaches.is_empty() && report.breaches.iter().all(ends)
 }
 
-/// Whether one of the faults of a pair is of those that may end otherwise.
+/// Returns whether one of the faults of a pair is of those that may end otherwise.
 fn may_end_otherwise(cell: &Cell) -> bool {
     let is_old = |strike: &Strike| strike.sight == Sight::Old(Side::Claims);
     let is_path = ENDS_OTHERWISE.iter().any(|other| other.starts_with(&format!("{}/", cell.path)));
@@ -251,7 +251,7 @@ fn strike(rng: &mut SeededRng, writes: usize) -> Strike {
     Strike { at: usize::try_from(at).expect("few"), fate, sight }
 }
 
-/// What was broken, the last writes, and the command that runs the cell again.
+/// Returns what was broken, the last writes, and the command that runs the cell again.
 fn reported(cell: &Cell, report: &Report) -> String {
     let breaches = report.breaches.join("\n  ");
     let scenario = scenario(&report.history, SHOWN);

@@ -56,7 +56,7 @@ impl Reference {
         self.history.iter().enumerate().filter(ours).nth(at - 1).expect("a write")
     }
 
-    /// Whether the strike can make a difference: a write that names no version meets no conflict, and a
+    /// Returns whether the strike can make a difference: a write that names no version meets no conflict, and a
     /// sight hides nothing where nothing is written any more until it ends.
     pub(super) fn reaches(&self, strike: Strike) -> bool {
         let (place, write) = self.write(strike.at);
@@ -79,7 +79,7 @@ impl Reference {
     }
 }
 
-/// Whether a rejected write is not sent again: that a recycling failed is written once, and what
+/// Returns whether a rejected write is not sent again: that a recycling failed is written once, and what
 /// follows is the next recycling.
 fn is_dropped(write: &Accepted, fate: Fate) -> bool {
     let policy = &write.object()["spec"]["persistentVolumeReclaimPolicy"];
@@ -87,7 +87,7 @@ fn is_dropped(write: &Accepted, fate: Fate) -> bool {
     is_denied && kind(write) == Some("volume Failed") && *policy == "Recycle"
 }
 
-/// Whether the sight hides what happens to objects of the resource.
+/// Returns whether the sight hides what happens to objects of the resource.
 pub(super) fn is_hidden(sight: Sight, resource: &str) -> bool {
     let of = |side| match side {
         Side::Volumes => "persistentvolumes",
@@ -100,7 +100,7 @@ pub(super) fn is_hidden(sight: Sight, resource: &str) -> bool {
     }
 }
 
-/// Whether it is what became of a request of the kind by which strikes are counted. A pod that is over is
+/// Returns whether it is what became of a request of the kind by which strikes are counted. A pod that is over is
 /// first marked, then gone: that is one.
 pub(super) fn is_counted(write: &Accepted) -> bool {
     let is_marked = |pod: &Value| !pod["metadata"]["deletionTimestamp"].is_null();

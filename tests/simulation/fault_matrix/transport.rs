@@ -67,7 +67,7 @@ pub(super) struct Struck {
 }
 
 impl Struck {
-    /// Whether the fault could come about.
+    /// Returns whether the fault could come about.
     pub(super) fn came(&self) -> bool {
         self.counted.as_ref().is_none_or(|(transport, fault)| transport.tally().contains_key(fault))
     }
@@ -84,7 +84,7 @@ impl Script {
         })))
     }
 
-    /// What is to happen next.
+    /// Returns what is to happen next.
     pub(super) fn coming(&self) -> Option<Strike> {
         self.state().strikes.front().copied()
     }
@@ -94,7 +94,7 @@ impl Script {
         self.state().struck.pop_front()
     }
 
-    /// Whether a strike was carried out that was not taken yet.
+    /// Returns whether a strike was carried out that was not taken yet.
     pub(super) fn has_struck(&self) -> bool {
         !self.state().struck.is_empty()
     }
@@ -104,7 +104,7 @@ impl Script {
         self.state().sent.clone()
     }
 
-    /// Who goes on after a crash, if it waits already.
+    /// Returns who goes on after a crash, if it waits already.
     pub(super) fn heir(&self) -> Option<ScriptedTransport> {
         self.state().heir.clone()
     }

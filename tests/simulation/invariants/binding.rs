@@ -121,7 +121,7 @@ fn other_holders(seen: &Seen, claim: &Value, volume: &Value) -> Found {
     seen.claims().filter(is_holder).map(reported).collect()
 }
 
-/// Whether the marks of a volume keep it from a namespace, which belongs to this tenant, or to none if empty.
+/// Returns whether the marks of a volume keep it from a namespace, which belongs to this tenant, or to none if empty.
 pub(super) fn is_foreign(volume: &Value, namespace: &str, owner: &str) -> bool {
     let listed = annotation(volume, ALLOWED_NAMESPACES);
     let tenant = text(volume, TENANT);
@@ -130,7 +130,7 @@ pub(super) fn is_foreign(volume: &Value, namespace: &str, owner: &str) -> bool {
     (!listed.is_empty() || !tenant.is_empty()) && !is_listed && !is_tenants
 }
 
-/// What the claim asks for and the volume does not have.
+/// Returns what the claim asks for and the volume does not have.
 fn misfits(volume: &Value, claim: &Value) -> Found {
     let mut why = Vec::new();
     let amount = |object: &Value, pointer| Quantity::parse(text(object, pointer)).ok();

@@ -151,7 +151,7 @@ fn differences(before: &Value, after: &Value, at: &str, into: &mut Vec<String>) 
 }
 
 impl Monitor {
-    /// Whether the writer held the lease, or had held it when it sent the write at the latest.
+    /// Returns whether the writer held the lease, or had held it when it sent the write at the latest.
     pub(super) fn judge_holder(&self, write: &Accepted) -> Found {
         if self.terms.lease.is_none() || ![VOLUMES, CLAIMS].contains(&write.resource) {
             return Vec::new();
@@ -204,7 +204,7 @@ impl Monitor {
         }
     }
 
-    /// Whether one object is written again and again.
+    /// Returns whether one object is written again and again.
     pub(super) fn judge_rate(&mut self, write: &Accepted) -> Found {
         let key = format!("{} {}", write.resource, path(write.object()));
         let times = self.writes.entry(key.clone()).or_default();

@@ -12,7 +12,7 @@ use super::{
     text,
 };
 
-/// Whether the cluster has come to rest: no binding is half made, nothing waits to be released.
+/// Returns whether the cluster has come to rest: no binding is half made, nothing waits to be released.
 /// `unreadable` names objects (`namespace/name`, or the name of a volume) that no controller can bring to
 /// rest; what they hold up besides themselves is a breach of its own.
 pub(crate) fn at_rest(objects: &[Arc<Value>], unreadable: &BTreeSet<String>) -> Vec<Breach> {
@@ -75,7 +75,7 @@ impl Ending {
         Self(ending)
     }
 
-    /// Where another run ended otherwise.
+    /// Returns where another run ended otherwise.
     pub(crate) fn differences(&self, other: &Self) -> Vec<Breach> {
         let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         let differs = |name: &&String| self.0.get(*name) != other.0.get(*name);

@@ -42,7 +42,7 @@ fn policy(volume: &Value) -> &str {
     text(volume, "/spec/persistentVolumeReclaimPolicy")
 }
 
-/// Why the volume may not be released: its claim exists, and the volume is no surplus copy that a
+/// Returns why the volume may not be released: its claim exists, and the volume is no surplus copy that a
 /// provisioner made for it, nor one that a user deletes before the claim had it.
 fn held_by(seen: &Seen, volume: &Value, user: &str) -> Option<String> {
     let claim = seen.claim_of_uid(text(volume, "/spec/claimRef/uid"))?;
@@ -54,8 +54,8 @@ fn held_by(seen: &Seen, volume: &Value, user: &str) -> Option<String> {
     (!is_surplus).then(|| path(claim))
 }
 
-/// Whether the claim has no volume and never had one, as `user` could know. Another leader may have named one to it
-/// meanwhile; no pod runs with a claim that is Pending.
+/// Returns whether the claim has no volume and never had one, as `user` could know. Another leader may have named one
+/// to it meanwhile; no pod runs with a claim that is Pending.
 fn is_without_volume(seen: &Seen, claim: &Value, user: &str) -> bool {
     let is_unnamed =
         text(claim, "/spec/volumeName").is_empty() && annotation(claim, BIND_COMPLETED).is_empty();

@@ -68,7 +68,7 @@ impl Seen {
         self.past_claims.get(&(uid.to_owned(), version.to_owned())).map(|claim| &**claim)
     }
 
-    /// When a volume of this name was Bound for the claim of this uid, the last time; `None` if none ever was.
+    /// Returns when a volume of this name was Bound for the claim of this uid, the last time; `None` if none ever was.
     /// The volume may be gone, and there may be another one of its name.
     pub(super) fn bound_by_name(&self, volume: &str, claim: &str) -> Option<BoundFor> {
         let uids = self.uids.get(volume).into_iter().flatten();
@@ -76,24 +76,24 @@ impl Seen {
         bound.max_by_key(|bound| bound.until.unwrap_or(Timestamp::MAX))
     }
 
-    /// When the volume was Bound for the claim, both by uid; `None` if it never was.
+    /// Returns when the volume was Bound for the claim, both by uid; `None` if it never was.
     pub(super) fn bound_for(&self, volume: &str, claim: &str) -> Option<BoundFor> {
         self.bound_for.get(&(volume.to_owned(), claim.to_owned())).copied()
     }
 
-    /// Whether the claim was ever bound to the volume, both by uid.
+    /// Returns whether the claim was ever bound to the volume, both by uid.
     pub(super) fn was_bound(&self, volume: &str, claim: &str) -> bool {
         self.ever_bound.contains(&(volume.to_owned(), claim.to_owned()))
     }
 
-    /// Whether the volume was Bound for the claim, both by uid, under the reservation that it has now.
+    /// Returns whether the volume was Bound for the claim, both by uid, under the reservation that it has now.
     pub(super) fn was_used_as_reserved(&self, volume: &str, claim: &str) -> bool {
         let reserved = self.reserved_at(volume);
         let is_since = |bound: BoundFor| bound.until.is_none_or(|until| Some(until) > reserved);
         self.bound_for(volume, claim).is_some_and(is_since)
     }
 
-    /// Whether the claim became Bound after another client last touched the volume's reservation.
+    /// Returns whether the claim became Bound after another client last touched the volume's reservation.
     pub(super) fn is_bound_by_us(&self, volume: &str, claim: &str) -> bool {
         let since = self.bound_since.get(claim).copied().unwrap_or_default();
         since > self.foreign_edit.get(volume).copied().unwrap_or_default()
@@ -105,7 +105,7 @@ impl Seen {
         volumes.find(|volume| text(volume, "/metadata/uid") == uid)
     }
 
-    /// When the reservation of the volume of that uid last changed.
+    /// Returns when the reservation of the volume of that uid last changed.
     pub(super) fn reserved_at(&self, volume: &str) -> Option<Timestamp> {
         self.reserved_at.get(volume).copied()
     }
@@ -116,7 +116,7 @@ impl Seen {
         user.map(|(pod, _)| &**pod)
     }
 
-    /// Who made the storage of the volume of that uid and has not begun to delete it.
+    /// Returns who made the storage of the volume of that uid and has not begun to delete it.
     pub(super) fn keeper_of(&self, volume: &str) -> Option<&str> {
         let is_kept = !self.given_up.contains(volume);
         self.maker.get(volume).map(|maker| &**maker).filter(|_| is_kept)
@@ -127,7 +127,7 @@ impl Seen {
         self.tenants.get(namespace).map_or("", |tenant| &**tenant)
     }
 
-    /// Who wrote the volume's name into the claim of this uid.
+    /// Returns who wrote the volume's name into the claim of this uid.
     pub(super) fn namer(&self, uid: &str) -> Option<&str> {
         self.named_by.get(uid).map(String::as_str)
     }

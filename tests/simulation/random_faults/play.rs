@@ -292,7 +292,7 @@ impl Play {
         }
     }
 
-    /// What has not come to rest.
+    /// Returns what has not come to rest.
     fn restless(&self) -> Vec<String> {
         self.server.with(|cluster| {
             let objects = cluster.objects();

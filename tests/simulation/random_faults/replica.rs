@@ -62,7 +62,7 @@ impl Replica {
         self.transport
     }
 
-    /// Whether it ended without being asked to.
+    /// Returns whether it ended without being asked to.
     pub(super) fn has_ended(&self) -> bool {
         self.process.has_ended()
     }
@@ -79,7 +79,7 @@ fn a_process_ends_whole_whichever_of_its_tasks_panics() {
     }
 }
 
-/// Whether a process that leads has ended a while after a request to `part` panicked in it.
+/// Returns whether a process that leads has ended a while after a request to `part` panicked in it.
 fn has_ended_after_a_panic(part: &'static str) -> bool {
     let mut runtime = Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");

@@ -82,12 +82,12 @@ impl Tally {
         }
     }
 
-    /// How often the impossible happened.
+    /// Returns how often the impossible happened.
     pub(super) fn unreachable(&self) -> u64 {
         self.faults.get(&UNREACHABLE).copied().unwrap_or_default()
     }
 
-    /// What never happened.
+    /// Returns what never happened.
     pub(super) fn missing(&self) -> Vec<String> {
         let faults = Fault::ALL
             .into_iter()
@@ -97,7 +97,7 @@ impl Tally {
     }
 }
 
-/// Which kind of write it is, as the binding core means it.
+/// Returns which kind of write it is, as the binding core means it.
 pub(crate) fn kind(write: &Accepted) -> Option<&'static str> {
     if write.resource == "pods" {
         return match write.method {

@@ -50,17 +50,18 @@ impl ObservedTransport {
         self.seen().broken = part;
     }
 
-    /// When a request has panicked.
+    /// Returns when a request has panicked.
     pub(super) fn panicked_at(&self) -> Option<Instant> {
         self.seen().panicked_at
     }
 
-    /// Whether a read panicked that ends nothing if a decision waits for it, and the process if a recycler does.
+    /// Returns whether a read panicked that ends nothing if a decision waits for it, and the process if a recycler
+    /// does.
     pub(super) fn has_lost_read(&self) -> bool {
         self.seen().has_lost_read
     }
 
-    /// How often each claim was read since the last time that this was asked.
+    /// Returns how often each claim was read since the last time that this was asked.
     pub(super) fn take_reads(&self) -> BTreeMap<String, u64> {
         std::mem::take(&mut self.seen().reads)
     }
@@ -97,8 +98,8 @@ impl ObservedTransport {
     }
 }
 
-/// Whether a decision or a recycler waits for the answer. That of a decision which panics is a failed read, and ends nothing
-/// (`LiveReader::read`).
+/// Returns whether a decision or a recycler waits for the answer. That of a decision which panics is a failed read, and
+/// ends nothing (`LiveReader::read`).
 fn is_live_read(request: &http::Request<Body>) -> bool {
     let address = request.uri().to_string();
     let of_one = ["/persistentvolumes/", "/persistentvolumeclaims/", "/storageclasses/", "/nodes"];

@@ -14,7 +14,7 @@ use super::{claim_path, name, send, text, volume_path};
 /// A size that is none, though it may look like one.
 const NO_SIZE: &str = "++1Gi";
 
-/// Whether the object is unreadable.
+/// Returns whether the object is unreadable.
 pub(crate) fn is_unreadable(object: &Value) -> bool {
     let watched = match object["kind"].as_str() {
         Some("PersistentVolume") => ResourceKind::Volumes,

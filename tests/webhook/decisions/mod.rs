@@ -247,7 +247,7 @@ fn insisting_on(rule: &str, trusted: Trusted) -> Policy {
     Policy { modes, trusted, ..Policy::default() }
 }
 
-/// What the rule says through whichever endpoint it is asked; it has to be asked.
+/// Returns what the rule says through whichever endpoint it is asked; it has to be asked.
 async fn said(policy: Policy, row: &Row) -> Said {
     let scene = Scene::of(row.1);
     let stage = Stage::under(policy, &scene, RULES).await;

@@ -113,7 +113,7 @@ fn response(bytes: &[u8]) -> Value {
     review["response"].clone()
 }
 
-/// What the watches delivered, in an order of their own; some objects were seen twice, some not at all.
+/// Returns what the watches delivered, in an order of their own; some objects were seen twice, some not at all.
 fn observed(scene: &Scene, knowledge: Knowledge) -> Vec<Observed> {
     let objects = scene.server.with(|cluster| cluster.objects());
     let watched = objects.iter().filter_map(|object| {

@@ -40,12 +40,13 @@ impl Gate {
         self.open.send_replace(false);
     }
 
-    /// How many requests have come to the gate so far.
+    /// Returns how many requests have come to the gate so far.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::SeqCst)
     }
 
-    /// How many of them read one object: whatever has no query is no list and no watch, which come when they will.
+    /// Returns how many of them read one object: whatever has no query is no list and no watch, which come when they
+    /// will.
     pub(crate) fn reads(&self) -> usize {
         self.reads.load(Ordering::SeqCst)
     }

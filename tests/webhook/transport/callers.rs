@@ -48,7 +48,7 @@ fn port(names: &[&str]) -> Port {
 }
 
 impl Port {
-    /// Whether a caller with this certificate is answered.
+    /// Returns whether a caller with this certificate is answered.
     async fn answers(&self, shown: Option<(String, String)>) -> bool {
         let shown = shown.map(|(certificate, key)| {
             let chain = CertificateDer::pem_slice_iter(certificate.as_bytes());

@@ -53,7 +53,7 @@ async fn connections_over_a_limit_are_closed_unheard_and_a_place_that_is_left_is
     served.connect().await.ask().await;
 }
 
-/// How long a review takes.
+/// Returns how long a review takes.
 async fn took(client: &mut Client) -> Duration {
     let start = Instant::now();
     client.ask().await;

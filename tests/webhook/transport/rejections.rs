@@ -9,7 +9,7 @@ use super::fixture::{NAME, Served, eventually, review_request};
 
 const MIB: usize = 1024 * 1024;
 
-/// What a rejection looks like on the wire, the date left out.
+/// Returns what a rejection looks like on the wire, the date left out.
 fn denial(status: &str, headers: &str, line: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\n{headers}content-length: {}\r\n\r\n{line}\n",

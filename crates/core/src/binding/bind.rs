@@ -91,8 +91,9 @@ fn is_held(volume: &Volume, claim: &Claim) -> bool {
         if *key == claim.key && Some(uid) == claim.uid.as_ref())
 }
 
-/// Whether a person gave a volume with data to the claim, and left the mark that a binder chose it. It is reserved once more,
-/// without the mark: else the volume, data and all, is offered to others if the claim takes another.
+/// Returns whether a person gave a volume with data to the claim, and left the mark that a binder chose it. It is
+/// reserved once more, without the mark: else the volume, data and all, is offered to others if the claim takes
+/// another.
 ///
 /// **Differs from Kubernetes**: there, the mark stays.
 fn was_handed_over(volume: &Volume, claim: &Claim) -> bool {
@@ -102,8 +103,8 @@ fn was_handed_over(volume: &Volume, claim: &Claim) -> bool {
         && volume.annotations.has(BOUND_BY_CONTROLLER)
 }
 
-/// Whether pods may use the volume as soon as it is reserved: the claim is Bound to its name, and the kubelet looks at no
-/// phase of a volume.
+/// Returns whether pods may use the volume as soon as it is reserved: the claim is Bound to its name, and the kubelet
+/// looks at no phase of a volume.
 fn is_in_use(volume: &Volume, claim: &Claim) -> bool {
     claim.phase == ClaimPhase::Bound && claim.volume.as_ref() == Some(&volume.name)
 }

@@ -65,7 +65,7 @@ impl VolumesByStorage {
         self.lost.remove(key);
     }
 
-    /// What the claim had that is gone.
+    /// Returns what the claim had that is gone.
     pub(super) fn lost_by(&self, key: &ClaimKey) -> Option<&LostVolume> {
         self.lost.get(key)
     }

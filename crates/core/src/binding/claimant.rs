@@ -46,7 +46,7 @@ pub(super) fn first_claimant<'a>(
     Ok(None)
 }
 
-/// Whether nothing speaks against the pair but that the volume is new.
+/// Returns whether nothing speaks against the pair but that the volume is new.
 fn is_served(view: &View, volume: &Volume, claim: &Claim, asker: FitCheck<'_>) -> bool {
     let is_new =
         |mismatch: &Mismatch| *mismatch == Mismatch::NotAvailable { phase: VolumePhase::Pending };

@@ -45,7 +45,7 @@ impl Collection {
         Self::Events,
     ];
 
-    /// What is listed, as a sentence names it.
+    /// Returns what is listed, as a sentence names it.
     pub fn label(self) -> &'static str {
         match self {
             Self::Volumes => "PersistentVolumes",
@@ -58,7 +58,7 @@ impl Collection {
         }
     }
 
-    /// Whether its objects live in namespaces.
+    /// Returns whether its objects live in namespaces.
     pub fn is_namespaced(self) -> bool {
         match self {
             Self::Claims | Self::Pods | Self::ClaimUses | Self::Events => true,
@@ -124,12 +124,12 @@ impl ListedCollections {
         }
     }
 
-    /// Whether the input holds all of `collection`.
+    /// Returns whether the input holds all of `collection`.
     pub fn has(&self, collection: Collection) -> bool {
         self.0.get(&collection) == Some(&Extent::Whole)
     }
 
-    /// Whether the input holds all objects of `collection` in `namespace`.
+    /// Returns whether the input holds all objects of `collection` in `namespace`.
     pub fn has_in(&self, collection: Collection, namespace: &ArcStr) -> bool {
         match self.0.get(&collection) {
             Some(Extent::Namespaces(namespaces)) => namespaces.contains(namespace),
@@ -159,7 +159,7 @@ impl ListedCollections {
         needed.into_iter().filter(is_lacking).map(|(collection, _)| collection).collect()
     }
 
-    /// Whether an object that `read` asks for and that the input does not hold is absent.
+    /// Returns whether an object that `read` asks for and that the input does not hold is absent.
     pub fn answers(&self, read: &Read) -> bool {
         match Collection::of(read) {
             Some((collection, Some(namespace))) => self.has_in(collection, namespace),

@@ -90,7 +90,7 @@ pub enum Recent {
 }
 
 impl LiveReads {
-    /// How `read` turned out.
+    /// Returns how `read` turned out.
     pub fn confirmation(&self, read: &Read) -> Confirmation {
         fn of<T>(answer: Option<&ReadResult<T>>) -> Confirmation {
             match answer {
@@ -241,7 +241,7 @@ pub struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// What `view` shows, corrected by `live`.
+    /// Returns what `view` shows, corrected by `live`.
     pub fn new(view: &'a View, live: &'a LiveReads) -> Self {
         Self { view, live, tenant_label: TenantLabel::Manual }
     }
@@ -251,7 +251,7 @@ impl<'a> Evidence<'a> {
         Self { tenant_label, ..self }
     }
 
-    /// Who labels volumes.
+    /// Returns who labels volumes.
     pub(super) fn tenant_label(&self) -> TenantLabel {
         self.tenant_label
     }
@@ -284,7 +284,7 @@ impl<'a> Evidence<'a> {
         resolve(self.live.volumes.get(name), self.view.volume(name))
     }
 
-    /// Whether a live read found that the volume exists in a form that cannot be read.
+    /// Returns whether a live read found that the volume exists in a form that cannot be read.
     pub fn is_unreadable(&self, name: &VolumeName) -> bool {
         matches!(self.live.volumes.get(name), Some(ReadResult::Unreadable))
     }
@@ -294,7 +294,7 @@ impl<'a> Evidence<'a> {
         resolve(self.live.classes.get(name), self.view.class(name))
     }
 
-    /// Whether pods use the claim; never known from the view.
+    /// Returns whether pods use the claim; never known from the view.
     pub fn pod_use(&self, key: &ClaimKey) -> Lookup<'a, PodUse> {
         resolve(self.live.pods.get(key), None)
     }
@@ -309,7 +309,7 @@ impl<'a> Evidence<'a> {
         resolve(self.live.nodes.get(name), None)
     }
 
-    /// Whether there is a node that the term admits; never known from the view.
+    /// Returns whether there is a node that the term admits; never known from the view.
     pub fn any_node(&self, term: &NodeTerm) -> Lookup<'a, ()> {
         resolve(self.live.any_nodes.get(term), None)
     }
@@ -319,7 +319,7 @@ impl<'a> Evidence<'a> {
         resolve(self.live.namespaces.get(name), self.view.namespace_of(name))
     }
 
-    /// What became of an owner of an object in this namespace; never known from the view.
+    /// Returns what became of an owner of an object in this namespace; never known from the view.
     pub fn owner(&self, namespace: &ArcStr, owner: &Owner) -> Lookup<'a, OwnerState> {
         resolve(self.live.owners.get(&(namespace.clone(), owner.clone())), None)
     }
@@ -329,7 +329,7 @@ impl<'a> Evidence<'a> {
         resolve(self.live.default_class.as_ref(), self.view.default_class())
     }
 
-    /// Whether there is a Lease of this name; never known from the view.
+    /// Returns whether there is a Lease of this name; never known from the view.
     pub fn lease(&self, namespace: &ArcStr, name: &str) -> Lookup<'a, ()> {
         resolve(self.live.leases.get(&(namespace.clone(), name.into())), None)
     }
@@ -341,7 +341,7 @@ impl<'a> Evidence<'a> {
         volumes.filter_map(move |name| evidence.volume(name).present())
     }
 
-    /// Whether what is known of the volume is at most a moment old: read live, or just replied.
+    /// Returns whether what is known of the volume is at most a moment old: read live, or just replied.
     pub fn is_recent(&self, name: &VolumeName) -> bool {
         let is_listed = match &self.live.recent {
             Recent::None => false,
@@ -357,7 +357,7 @@ impl<'a> Evidence<'a> {
         reads.into_iter().filter(is_open).collect()
     }
 
-    /// Whether `read` was made for this question.
+    /// Returns whether `read` was made for this question.
     pub fn confirmation(&self, read: &Read) -> Confirmation {
         self.live.confirmation(read)
     }

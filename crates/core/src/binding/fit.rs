@@ -34,8 +34,8 @@ pub enum Fit {
     Free,
 }
 
-/// Whether `volume` fits `claim` for `asker`; else every mismatch, in a fixed order. `home` is the namespace of the
-/// claim: one that was not seen belongs to no tenant.
+/// Returns whether `volume` fits `claim` for `asker`; else every mismatch, in a fixed order. `home` is the namespace of
+/// the claim: one that was not seen belongs to no tenant.
 ///
 /// **Differs from Kubernetes**: there, a claim that asks for a copy of a data source is given any free volume
 /// that matches otherwise, without the data. Here only a volume that names the claim, or is named by it, fits.
@@ -86,7 +86,7 @@ pub(super) fn unmatched_term<'a>(volume: &Volume, claim: &'a Claim) -> Option<&'
     claim.selector.as_ref().and_then(|selector| selector.first_unmatched(&volume.labels))
 }
 
-/// Whether the volume's marks keep it from the claims of this namespace, however the two point at each other.
+/// Returns whether the volume's marks keep it from the claims of this namespace, however the two point at each other.
 ///
 /// **Differs from Kubernetes**: there, every namespace may claim a volume.
 pub(super) fn is_foreign(volume: &Volume, claim: &Claim, home: Option<&Namespace>) -> bool {

@@ -45,12 +45,12 @@ pub fn count_fits(view: &View, claim: &Claim, asker: FitCheck<'_>) -> FitCounts 
 }
 
 impl FitCounts {
-    /// How many volumes there are.
+    /// Returns how many volumes there are.
     pub fn total(&self) -> usize {
         self.fitting + self.unfit.values().sum::<usize>()
     }
 
-    /// How many volumes fail for which first reason, by the label of [`Mismatch`](super::Mismatch).
+    /// Returns how many volumes fail for which first reason, by the label of [`Mismatch`](super::Mismatch).
     pub fn by_label(&self) -> BTreeMap<&'static str, usize> {
         self.unfit.iter().map(|((label, _), count)| (*label, *count)).collect()
     }

@@ -13,7 +13,7 @@ pub(super) trait Group: Default {
     /// Takes out an entry, if it is there.
     fn remove(&mut self, entry: &Self::Entry);
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     fn is_empty(&self) -> bool;
 }
 

@@ -100,7 +100,7 @@ mod tests {
         Observed::Claim(Arc::new(Claim { key, uid, volume, ..tests::claim() }))
     }
 
-    /// Whether namespace and name of the claim, and the name of the volume, are the same memory.
+    /// Returns whether namespace and name of the claim, and the name of the volume, are the same memory.
     fn shared(observations: [Observed; 2]) -> [bool; 3] {
         let mut view = View::default();
         for observed in observations {

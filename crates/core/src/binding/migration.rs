@@ -78,7 +78,7 @@ pub(super) fn mark_volume(volume: &Volume) -> Option<Write> {
     Some(Write::MigrateVolume { volume: ObjectRef::of_volume(volume), driver, removed })
 }
 
-/// Whether the mark is not `driver`; an empty one is none.
+/// Returns whether the mark is not `driver`; an empty one is none.
 fn is_marked_wrongly(annotations: &Annotations, driver: Option<&str>) -> bool {
     annotations.get(MIGRATED_TO).filter(|marked| !marked.is_empty()) != driver
 }
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(marked(&asked), None);
     }
 
-    /// What is written to a volume of this provisioner, policy and finalizers: the driver, and what is
+    /// Returns what is written to a volume of this provisioner, policy and finalizers: the driver, and what is
     /// removed.
     fn written(
         provisioner: &str,

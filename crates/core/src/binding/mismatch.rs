@@ -83,7 +83,7 @@ impl Mismatch {
         self.names().0
     }
 
-    /// What is said of many volumes that fail for it, after their number: `5 other StorageClass`.
+    /// Returns what is said of many volumes that fail for it, after their number: `5 other StorageClass`.
     pub fn in_short(&self) -> &'static str {
         self.names().1
     }

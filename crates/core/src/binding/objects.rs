@@ -34,7 +34,7 @@ pub(super) struct Objects<T: Named> {
 }
 
 impl<T: Named> Objects<T> {
-    /// How many there are.
+    /// Returns how many there are.
     pub(super) fn count(&self) -> usize {
         self.names.len()
     }

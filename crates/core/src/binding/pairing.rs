@@ -35,7 +35,7 @@ enum Toward {
     Other,
 }
 
-/// How `volume` and `claim` point at each other.
+/// Returns how `volume` and `claim` point at each other.
 ///
 /// A reservation for this name with another uid is for another claim: uids never return.
 /// Kubernetes: `pkg/volume/util`, `IsVolumeBoundToClaim`.

@@ -30,12 +30,12 @@ pub struct Settlement {
 }
 
 impl Settlement {
-    /// How the claim of this name ends up. Looks through all of them.
+    /// Returns how the claim of this name ends up. Looks through all of them.
     pub fn claim(&self, key: &ClaimKey) -> Option<&ClaimOutcome> {
         self.claims.iter().find(|(claim, _)| claim == key).map(|(_, outcome)| outcome)
     }
 
-    /// How the volume of this name ends up. Looks through all of them.
+    /// Returns how the volume of this name ends up. Looks through all of them.
     pub fn volume(&self, name: &VolumeName) -> Option<&VolumeOutcome> {
         self.volumes.iter().find(|(volume, _)| volume == name).map(|(_, outcome)| outcome)
     }
@@ -179,7 +179,7 @@ impl Settling<'_> {
         }
     }
 
-    /// Whether an object is unknown. It stays so: what others come to is not what would make it known.
+    /// Returns whether an object is unknown. It stays so: what others come to is not what would make it known.
     fn is_unknown(&self, object: impl FnOnce() -> ObjectKey) -> bool {
         !self.missing.is_empty() && self.missing.contains_key(&object())
     }

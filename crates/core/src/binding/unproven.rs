@@ -43,7 +43,7 @@ impl Competitors {
         self.of_class.entry(class).or_default().extend(missing);
     }
 
-    /// What is missing about those that could take a volume.
+    /// Returns what is missing about those that could take a volume.
     fn of(&self, volume: &Volume) -> MissingCollections {
         let class = volume.class().as_class().name().cloned();
         let of_class = self.of_class.get(&class).into_iter().flatten();
@@ -65,7 +65,7 @@ pub(super) struct ProofInput<'a> {
 }
 
 impl ProofInput<'_> {
-    /// What is missing about a claim.
+    /// Returns what is missing about a claim.
     fn missing_of(&self, key: &ClaimKey) -> Option<&MissingCollections> {
         // To make the key costs more than to know that there is nothing.
         if self.missing.is_empty() {
@@ -74,7 +74,7 @@ impl ProofInput<'_> {
         self.missing.get(&ObjectKey::Claim(key.clone()))
     }
 
-    /// What keeps it unknown whether the holder of a volume gives it back.
+    /// Returns what keeps it unknown whether the holder of a volume gives it back.
     fn of_holder(&self, volume: &Volume) -> MissingCollections {
         let is_to_be_reclaimed =
             matches!(volume.phase, VolumePhase::Released | VolumePhase::Failed);
@@ -93,7 +93,7 @@ impl ProofInput<'_> {
     }
 }
 
-/// What is missing about the outcome of a claim; nothing if it is proven.
+/// Returns what is missing about the outcome of a claim; nothing if it is proven.
 pub(super) fn of_claim(
     input: ProofInput<'_>,
     claim: &Claim,
@@ -114,7 +114,7 @@ pub(super) fn of_claim(
     missing
 }
 
-/// Whether the claim would ask for another class if there was a default one: it may be yet to be created.
+/// Returns whether the claim would ask for another class if there was a default one: it may be yet to be created.
 fn may_get_class(claim: &Claim, outcome: &ClaimOutcome) -> bool {
     let rests_on_class = matches!(
         outcome,
@@ -123,7 +123,7 @@ fn may_get_class(claim: &Claim, outcome: &ClaimOutcome) -> bool {
     rests_on_class && claim.class() == ClassRequest::Unset && claim.stage() == Stage::Unbound
 }
 
-/// What was looked through for the outcome of a claim.
+/// Returns what was looked through for the outcome of a claim.
 fn searched(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Vec<Collection> {
     match outcome {
         ClaimOutcome::Bound(name) => {
@@ -164,7 +164,7 @@ fn of_pair(volume: &Volume, claim: &Claim) -> Vec<Collection> {
     }
 }
 
-/// What keeps it unknown whether the claim would fare better with a volume that its holder gives back.
+/// Returns what keeps it unknown whether the claim would fare better with a volume that its holder gives back.
 fn of_holders(
     input: ProofInput<'_>,
     claim: &Claim,
@@ -190,7 +190,7 @@ fn of_holders(
     missing.next().map_or_else(MissingCollections::new, |(_, missing)| missing)
 }
 
-/// What keeps it unknown whether a volume that a tenant has would be the claim's: the namespace's own label.
+/// Returns what keeps it unknown whether a volume that a tenant has would be the claim's: the namespace's own label.
 fn of_tenant(
     input: ProofInput<'_>,
     claim: &Claim,
@@ -213,7 +213,7 @@ fn of_tenant(
     reserved.chain(free).any(|volume| is_tenants(volume, claim)).then_some(Collection::Namespaces)
 }
 
-/// Whether nothing speaks against the two if the claim's namespace belongs to the volume's tenant.
+/// Returns whether nothing speaks against the two if the claim's namespace belongs to the volume's tenant.
 fn is_tenants(volume: &Volume, claim: &Claim) -> bool {
     let Audience::OfTenant(_) = volume.audience(&claim.key.namespace) else { return false };
     fit(volume, claim, None, FitCheck::Prebind)
@@ -230,7 +230,7 @@ fn freed(volume: &Volume) -> Volume {
     }
 }
 
-/// What is missing about the outcome of a volume; nothing if it is proven.
+/// Returns what is missing about the outcome of a volume; nothing if it is proven.
 pub(super) fn of_volume(
     input: ProofInput<'_>,
     volume: &Volume,

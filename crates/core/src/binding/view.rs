@@ -126,7 +126,7 @@ impl View {
         self.namespaces.values()
     }
 
-    /// When a claim is bound, by its class: at once, if that was not observed.
+    /// Returns when a claim is bound, by its class: at once, if that was not observed.
     pub fn binding_mode(&self, claim: &Claim) -> BindingMode {
         let request = claim.class();
         let class = request.wanted().name().and_then(|name| self.class(name));
@@ -220,7 +220,7 @@ impl View {
         self.dead.insert(uid.clone());
     }
 
-    /// Whether the claim of this uid was proven gone.
+    /// Returns whether the claim of this uid was proven gone.
     pub fn is_gone(&self, uid: &Uid) -> bool {
         self.dead.contains(uid)
     }
@@ -262,7 +262,7 @@ impl View {
         self.storages.lost_by(key)
     }
 
-    /// How many volumes were observed.
+    /// Returns how many volumes were observed.
     pub fn volumes_count(&self) -> usize {
         self.volumes.count()
     }
@@ -289,7 +289,7 @@ impl View {
         here.filter_map(|key| self.claims.get(key))
     }
 
-    /// How many claims were observed.
+    /// Returns how many claims were observed.
     pub fn claims_count(&self) -> usize {
         self.claims.count()
     }

@@ -66,7 +66,7 @@ pub struct AccessModes {
 struct Newer(Vec<Box<str>>);
 
 impl AccessModes {
-    /// Whether this mode is among them.
+    /// Returns whether this mode is among them.
     pub fn has(&self, mode: AccessMode) -> bool {
         self.known & mode.bit() != 0
     }
@@ -83,7 +83,7 @@ impl AccessModes {
         modes
     }
 
-    /// Whether every requested mode is in this set (Kubernetes: `pkg/volume/util`,
+    /// Returns whether every requested mode is in this set (Kubernetes: `pkg/volume/util`,
     /// `ContainsAllAccessModes`).
     pub fn offers(&self, requested: &Self) -> bool {
         self.known & requested.known == requested.known
@@ -96,7 +96,7 @@ impl AccessModes {
         known.map(|mode| -> &str { mode.as_str() }).chain(self.newer().iter().map(|mode| &**mode))
     }
 
-    /// How many modes the set holds.
+    /// Returns how many modes the set holds.
     pub fn count(&self) -> usize {
         self.known.count_ones() as usize + self.newer().len()
     }

@@ -90,7 +90,7 @@ pub enum ReadAs {
     Unread,
 }
 
-/// How decisions read the annotation under `key`.
+/// Returns how decisions read the annotation under `key`.
 ///
 /// `populator` covers the keys by which populators name the claim that a helper claim stands for;
 /// each project has a prefix of its own.
@@ -121,7 +121,7 @@ pub fn read_as(key: &str) -> ReadAs {
     }
 }
 
-/// Whether a decision may read this finalizer of a volume or claim.
+/// Returns whether a decision may read this finalizer of a volume or claim.
 pub fn is_read_finalizer(name: &str) -> bool {
     name.starts_with(ATTACHER_PREFIX)
         || matches!(
@@ -145,7 +145,7 @@ impl Annotations {
         self.0.get(key)
     }
 
-    /// Whether `key` is there, with any value.
+    /// Returns whether `key` is there, with any value.
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }

@@ -78,7 +78,7 @@ impl Claim {
         }
     }
 
-    /// How far its binding has come.
+    /// Returns how far its binding has come.
     pub fn stage(&self) -> Stage {
         if self.annotations.has(BIND_COMPLETED) { Stage::Completed } else { Stage::Unbound }
     }

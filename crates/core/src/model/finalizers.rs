@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub struct Finalizers(Option<Arc<Vec<Box<str>>>>);
 
 impl Finalizers {
-    /// Whether this one is there.
+    /// Returns whether this one is there.
     pub fn has(&self, name: &str) -> bool {
         self.iter().any(|finalizer| finalizer == name)
     }

@@ -2,8 +2,8 @@
 //!
 //! Kubernetes: `apimachinery/pkg/util/validation/validation.go`.
 
-/// Whether the text is a name between slashes: at most 63 letters, digits, `-`, `_` and `.`, a letter or digit at
-/// both ends. Values of labels are such names, or empty.
+/// Returns whether the text is a name between slashes: at most 63 letters, digits, `-`, `_` and `.`, a letter or digit
+/// at both ends. Values of labels are such names, or empty.
 pub fn is_simple_name(name: &str) -> bool {
     let outer = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -11,17 +11,17 @@ pub fn is_simple_name(name: &str) -> bool {
     bytes.len() <= 63 && outer(bytes.first()) && outer(bytes.last()) && name.bytes().all(inner)
 }
 
-/// Whether the text is a DNS label: at most 63 lower case letters, digits and `-`, which is at neither end.
+/// Returns whether the text is a DNS label: at most 63 lower case letters, digits and `-`, which is at neither end.
 pub fn is_dns_label(name: &str) -> bool {
     name.len() <= 63 && is_dns_part(name.as_bytes())
 }
 
-/// Whether the text is a DNS subdomain: labels of any length with dots between, at most 253 bytes.
+/// Returns whether the text is a DNS subdomain: labels of any length with dots between, at most 253 bytes.
 pub fn is_dns_subdomain(name: &str) -> bool {
     name.len() <= 253 && name.as_bytes().split(|byte| *byte == b'.').all(is_dns_part)
 }
 
-/// Whether the text is a qualified name: a simple name, perhaps after a DNS subdomain and a slash.
+/// Returns whether the text is a qualified name: a simple name, perhaps after a DNS subdomain and a slash.
 pub fn is_qualified_name(name: &str) -> bool {
     match name.split_once('/') {
         Some((prefix, name)) => is_simple_name(name) && is_dns_subdomain(prefix),

@@ -72,7 +72,7 @@ impl Uid {
         Self(uuid(text).map_or_else(|| Identity::Text(text.into()), Identity::Uuid))
     }
 
-    /// Whether this text spells it.
+    /// Returns whether this text spells it.
     pub fn is(&self, text: &str) -> bool {
         *self == Self::new(text)
     }
@@ -140,7 +140,7 @@ impl ResourceVersion {
         }
     }
 
-    /// Whether this is the version of a later write than `other`.
+    /// Returns whether this is the version of a later write than `other`.
     pub fn is_newer_than(&self, other: &Self) -> bool {
         if let (Version::Number(ours), Version::Number(theirs)) = (&self.0, &other.0) {
             return ours > theirs;

@@ -27,7 +27,7 @@ impl Pod {
         if self.node.is_some() { &self.claims } else { &[] }
     }
 
-    /// Whether it uses the claim of this name.
+    /// Returns whether it uses the claim of this name.
     pub fn uses(&self, key: &ClaimKey) -> bool {
         self.claims.binary_search(key).is_ok()
     }

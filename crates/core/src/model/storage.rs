@@ -42,17 +42,17 @@ impl Storage {
         Self { kind, place: place.into() }
     }
 
-    /// What kind it is.
+    /// Returns what kind it is.
     pub fn kind(&self) -> StorageKind {
         self.kind
     }
 
-    /// Where it is, as its source spells it.
+    /// Returns where it is, as its source spells it.
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// Whether this is a share inside `other`, or the same.
+    /// Returns whether this is a share inside `other`, or the same.
     pub fn is_within(&self, other: &Self) -> bool {
         self.kind == other.kind
             && self.place.strip_prefix(other.place()).is_some_and(|rest| {

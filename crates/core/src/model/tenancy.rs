@@ -43,13 +43,13 @@ impl TenantLabel {
 }
 
 impl Volume {
-    /// Whether it carries a mark, even one that says nothing: an empty label is how an administrator keeps a volume
-    /// everybody's.
+    /// Returns whether it carries a mark, even one that says nothing: an empty label is how an administrator keeps a
+    /// volume everybody's.
     pub fn carries_mark(&self) -> bool {
         self.annotations.has(ALLOWED_NAMESPACES) || self.labels.get(TENANT).is_some()
     }
 
-    /// What its marks say about the claims of `namespace`. A volume that carries both marks admits the
+    /// Returns what its marks say about the claims of `namespace`. A volume that carries both marks admits the
     /// claims that either admits.
     pub fn audience(&self, namespace: &str) -> Audience<'_> {
         let allowed = self.annotations.get(ALLOWED_NAMESPACES);
@@ -64,7 +64,7 @@ impl Volume {
     }
 }
 
-/// Whether the name is one of `patterns`, which are separated by commas; one that ends with `*` stands for all
+/// Returns whether the name is one of `patterns`, which are separated by commas; one that ends with `*` stands for all
 /// names that begin as it does.
 fn is_among(name: &str, patterns: &str) -> bool {
     patterns.split(',').map(str::trim).any(|pattern| match pattern.strip_suffix('*') {

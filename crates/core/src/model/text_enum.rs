@@ -16,7 +16,7 @@ macro_rules! text_enum {
         }
 
         impl $name {
-            /// What an optional text spells.
+            /// Returns what an optional text spells.
             pub fn from_text(text: Option<&str>) -> Self {
                 match text.unwrap_or_default() {
                     "" => Self::$default,

@@ -58,7 +58,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     vec![Violation::new("metadata.annotations", text).depending_on(dependency)]
 }
 
-/// Whether the key names the very driver that serves the volume: that is what a driver writes.
+/// Returns whether the key names the very driver that serves the volume: that is what a driver writes.
 fn is_drivers_note(new: &Volume, key: &str) -> bool {
     let Backend::Csi(driver) = &new.backend else { return false };
     matches!(key, PROVISIONED_BY | MIGRATED_TO) && new.annotations.get(key) == Some(driver)

@@ -109,7 +109,7 @@ fn text(old: &Volume, key: &ClaimKey, new: &Reservation) -> String {
 /// What the names of claims begin with that are made for another one, and end with its uid.
 const HELPERS: [&str; 2] = ["prime-", "tmp-pvc-"];
 
-/// Whether `claim` is a helper that a populator made for the claim to which the volume goes.
+/// Returns whether `claim` is a helper that a populator made for the claim to which the volume goes.
 ///
 /// Kubernetes: `lib-volume-populator` names it `prime-<uid>`; CDI `tmp-pvc-<uid>` where it clones
 /// from another namespace (`pkg/controller/clone/planner.go`, `createDesiredClaim`); others own it by the real

@@ -74,7 +74,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     vec![violation]
 }
 
-/// What happens to the PV and its data once the PVC is deleted.
+/// Returns what happens to the PV and its data once the PVC is deleted.
 fn consequence(policy: &ReclaimPolicy) -> String {
     match policy {
         ReclaimPolicy::Delete => {

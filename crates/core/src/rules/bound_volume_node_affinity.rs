@@ -57,8 +57,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     vec![violation.depending_on_all(exceptions)]
 }
 
-/// Whether the new affinity admits every node that the old one admits, by the nodes that there are where one of its
-/// labels spans more: a region for a zone of it.
+/// Returns whether the new affinity admits every node that the old one admits, by the nodes that there are where one of
+/// its labels spans more: a region for a zone of it.
 ///
 /// # Errors
 ///

@@ -89,7 +89,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     others.min_by_key(|violation| violation.weight).into_iter().collect()
 }
 
-/// Whether both would have the storage at a time, and one does harm to the other or gets its files unasked.
+/// Returns whether both would have the storage at a time, and one does harm to the other or gets its files unasked.
 ///
 /// A share inside one that stays when it is released is meant: nfs-subdir-external-provisioner has a volume for the
 /// whole, and makes its volumes inside.
@@ -111,8 +111,8 @@ fn is_reclaimed(volume: &Volume) -> bool {
     matches!(volume.policy, ReclaimPolicy::Delete | ReclaimPolicy::Recycle)
 }
 
-/// Whether that destroys anything, rather than shares it. Several volumes on one file system are a common way to
-/// give it to several namespaces.
+/// Returns whether that destroys anything, rather than shares it. Several volumes on one file system are a common way
+/// to give it to several namespaces.
 fn is_harmful(new: &Volume, other: &Volume) -> bool {
     let is_alone = |volume: &Volume| {
         volume.mode == VolumeMode::Block

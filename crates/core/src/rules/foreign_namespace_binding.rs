@@ -120,8 +120,8 @@ fn foreign<'a>(
     }
 }
 
-/// Whether another namespace gets the volume, or another claim of the same one. That a reservation loses its uid
-/// gives nothing away.
+/// Returns whether another namespace gets the volume, or another claim of the same one. That a reservation loses its
+/// uid gives nothing away.
 fn comes_to_reserve(old: &Reservation, new: &Reservation) -> bool {
     let namespace = |of: &Reservation| of.key().map(|key| key.namespace.clone());
     namespace(old) != namespace(new) || (new.uid().is_some() && new.uid() != old.uid())

@@ -96,8 +96,8 @@ pub fn most_similar(id: &str) -> Option<&'static str> {
     similar.min().map(|(_, known)| known)
 }
 
-/// How many letters of `one` must be put in, taken out, changed or swapped to get `other`, unless they are so many
-/// that it is another word: more than one and a third of its letters.
+/// Returns how many letters of `one` must be put in, taken out, changed or swapped to get `other`, unless they are so
+/// many that it is another word: more than one and a third of its letters.
 pub fn distance_if_similar(one: &str, other: &str) -> Option<usize> {
     let limit = 1 + other.chars().count() / 3;
     Some(strsim::damerau_levenshtein(one, other)).filter(|distance| *distance <= limit)

@@ -169,7 +169,7 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
     Some(if going { violation.as_warning() } else { violation })
 }
 
-/// Whether `rival` is reserved for the same claim as `new`, and still of use to it.
+/// Returns whether `rival` is reserved for the same claim as `new`, and still of use to it.
 fn is_rival(rival: &Volume, new: &Volume, claim: Option<&Claim>) -> bool {
     let counts = match &rival.reservation {
         Reservation::Named(_) => true,

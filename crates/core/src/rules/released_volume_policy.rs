@@ -70,7 +70,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     vec![Violation::new("spec.persistentVolumeReclaimPolicy", text).depending_on_all(dependency)]
 }
 
-/// What to do instead of a switch from `old` to a policy that destroys.
+/// Returns what to do instead of a switch from `old` to a policy that destroys.
 pub(super) fn harmless(old: &ReclaimPolicy) -> String {
     match old {
         ReclaimPolicy::Delete | ReclaimPolicy::Recycle => "set Retain".to_owned(),
@@ -86,7 +86,7 @@ enum Ends {
 }
 
 impl Ends {
-    /// What happens to the data, which is to be `what`.
+    /// Returns what happens to the data, which is to be `what`.
     fn describe(self, what: &str) -> String {
         match self {
             Self::Gone => {

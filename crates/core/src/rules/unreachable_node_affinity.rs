@@ -35,7 +35,7 @@ pub(super) static RULE: Rule = Rule {
 /// So many terms are asked about: each costs a live read, and a usual affinity has one for each zone.
 const TERMS_COUNT_MAX: usize = 8;
 
-/// What is said of more.
+/// Returns what is said of more.
 fn unread(new: &Volume) -> Violation {
     let text = format!(
         "spec.nodeAffinity of PV \"{}\" has more than {TERMS_COUNT_MAX} terms; Bindery did not \

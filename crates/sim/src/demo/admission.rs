@@ -111,7 +111,7 @@ impl AdmissionChain {
         })
     }
 
-    /// What happened since the last time.
+    /// Returns what happened since the last time.
     pub(super) fn take_tally(&self) -> ReviewTally {
         std::mem::take(&mut self.tally())
     }
@@ -211,7 +211,7 @@ impl Registered {
         Ok(Self { endpoint, name: hook, target, timeout, is_failing_closed })
     }
 
-    /// Whether the rules and conditions of this endpoint let a review through.
+    /// Returns whether the rules and conditions of this endpoint let a review through.
     fn is_sent(&self, body: &Value) -> bool {
         let resource = body["request"]["resource"]["resource"].as_str().unwrap_or_default();
         if !matches!(resource, "persistentvolumes" | "persistentvolumeclaims") {

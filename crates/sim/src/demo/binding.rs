@@ -334,7 +334,7 @@ impl Scenario<'_> {
         Ok(())
     }
 
-    /// What the API server has at this path.
+    /// Returns what the API server has at this path.
     async fn get_text(&self, path: &str) -> Result<String, DemoError> {
         let request = http::Request::get(path).body(Vec::new());
         let request = request.map_err(|error| DemoError::Client(error.to_string()))?;

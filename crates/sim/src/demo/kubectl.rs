@@ -69,7 +69,7 @@ impl Caller {
         }
     }
 
-    /// Who it is, if it is a controller and not a person.
+    /// Returns who it is, if it is a controller and not a person.
     fn controller(self) -> Option<&'static str> {
         match self {
             Self::Admin | Self::Tenant | Self::BreakGlass => None,
@@ -201,7 +201,7 @@ impl KubectlCommand {
         built.map_err(|error| DemoError::Examples(error.to_string()))
     }
 
-    /// What kubectl prints when it worked; `object` is what came back.
+    /// Returns what kubectl prints when it worked; `object` is what came back.
     pub(super) fn success(&self, object: &Value) -> String {
         let named = |word: &str| {
             let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
@@ -220,7 +220,7 @@ impl KubectlCommand {
         }
     }
 
-    /// What kubectl prints when it did not; `status` is what came back.
+    /// Returns what kubectl prints when it did not; `status` is what came back.
     pub(super) fn failure(&self, status: &Value) -> String {
         let reason = status["reason"].as_str().unwrap_or("Unknown");
         let message = status["message"].as_str().unwrap_or_default();
@@ -234,7 +234,7 @@ impl KubectlCommand {
         format!("Error from server ({reason}): {doing}{message}")
     }
 
-    /// Whether the answer is shown.
+    /// Returns whether the answer is shown.
     pub(super) fn is_typed(&self) -> bool {
         self.by.controller().is_none()
     }

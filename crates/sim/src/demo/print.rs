@@ -49,7 +49,7 @@ impl Word {
     }
 }
 
-/// What is said of all scenes, of which so many ended otherwise than documented.
+/// Returns what is said of all scenes, of which so many ended otherwise than documented.
 pub(super) fn verdict(unexpected: usize) -> String {
     match unexpected {
         0 => "all as documented".to_owned(),

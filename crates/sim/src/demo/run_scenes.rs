@@ -179,7 +179,7 @@ async fn read(body: Body) -> Result<Value, String> {
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
 
-/// What is wrong if something that should be true now is not.
+/// Returns what is wrong if something that should be true now is not.
 fn check(setup: &DemoSetup, then: &Then) -> Option<String> {
     let at = |target, pointer: &str| {
         let object = setup.stored(target);

@@ -74,7 +74,7 @@ impl DemoSetup {
         Client::new(server, "default")
     }
 
-    /// What is stored under `target`; `None` if nothing is.
+    /// Returns what is stored under `target`; `None` if nothing is.
     pub(super) fn stored(&self, target: Target) -> Option<Value> {
         let request = ApiRequest::new(Method::Get, target.path(), Value::Null);
         let response = self.server.with(|cluster| cluster.handle(request));

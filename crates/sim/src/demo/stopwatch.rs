@@ -74,7 +74,7 @@ impl Stopwatch {
         self.sightings.borrow().claims.get(key).cloned()
     }
 
-    /// How long it took until the claim was bound: from `start`, or from when claim and volume were both
+    /// Returns how long it took until the claim was bound: from `start`, or from when claim and volume were both
     /// there, if that was later.
     pub(super) fn took(&self, sighting: &Sighting, start: Instant) -> Option<Duration> {
         let volume = sighting.claim.volume.as_ref()?;
@@ -85,7 +85,7 @@ impl Stopwatch {
 }
 
 impl Sighting {
-    /// Whether the claim is bound to this volume.
+    /// Returns whether the claim is bound to this volume.
     pub(super) fn has(&self, volume: &str) -> bool {
         let named = self.claim.volume.as_ref().map(VolumeName::as_str);
         self.claim.phase == ClaimPhase::Bound && named == Some(volume)

@@ -21,7 +21,7 @@ pub(super) enum Broken {
     Away,
 }
 
-/// What it says.
+/// Returns what it says.
 pub(super) fn of(broken: Broken) -> Response<Stream> {
     let (code, reason, message) = match broken {
         Broken::Overloaded => return too_many(),

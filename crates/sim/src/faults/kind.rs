@@ -127,7 +127,7 @@ impl Faults {
         self
     }
 
-    /// How often a fault happens, in a thousand occasions.
+    /// Returns how often a fault happens, in a thousand occasions.
     pub fn rate(&self, fault: Fault) -> u16 {
         self.rates.get(fault as usize).copied().unwrap_or_default()
     }

@@ -113,7 +113,7 @@ impl FaultyTransport {
         });
     }
 
-    /// How often each fault happened so far.
+    /// Returns how often each fault happened so far.
     pub fn tally(&self) -> BTreeMap<Fault, u64> {
         self.state().tally.clone()
     }
@@ -296,7 +296,7 @@ impl FaultyTransport {
 }
 
 impl State {
-    /// Whether the fault happens now; counts it if so.
+    /// Returns whether the fault happens now; counts it if so.
     fn happens(&mut self, fault: Fault) -> bool {
         let happens = self.draws(fault);
         if happens {
@@ -331,7 +331,7 @@ fn is_watch(request: &ApiRequest) -> bool {
     query(request, "watch").is_some_and(|value| value != "false" && value != "0")
 }
 
-/// Whether Kubernetes lets the cache answer with an older state: a list or watch that names a
+/// Returns whether Kubernetes lets the cache answer with an older state: a list or watch that names a
 /// version and does not mean exactly that one. A read without a version is never stale.
 fn may_be_stale(request: &ApiRequest) -> bool {
     let version = query(request, "resourceVersion").unwrap_or_default();
@@ -344,7 +344,7 @@ fn may_be_stale(request: &ApiRequest) -> bool {
     !version.is_empty() && !is_exact && !is_paged && !goes_on
 }
 
-/// Whether the reply holds the whole state again.
+/// Returns whether the reply holds the whole state again.
 fn is_relist(request: &ApiRequest) -> bool {
     if request.method != Method::Get {
         return false;
@@ -356,7 +356,7 @@ fn is_relist(request: &ApiRequest) -> bool {
         || (initial.is_none() && matches!(version.as_str(), "" | "0"))
 }
 
-/// Whether the request is rejected if another client has written the object meanwhile.
+/// Returns whether the request is rejected if another client has written the object meanwhile.
 fn names_version(request: &ApiRequest) -> bool {
     let path = match request.method {
         Method::Put | Method::Patch => "/metadata/resourceVersion",

@@ -121,7 +121,7 @@ impl Strategy for EventStrategy {
     }
 }
 
-/// What an event with a precise time must say as well.
+/// Returns what an event with a precise time must say as well.
 fn new_style_causes(object: &Value) -> Vec<Cause> {
     let of = |field: &str| text(object, &[field]);
     let mut causes = Vec::new();
@@ -146,7 +146,7 @@ fn new_style_causes(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Whether the part of a qualified name behind its prefix is one. Kubernetes: `IsQualifiedName`; the
+/// Returns whether the part of a qualified name behind its prefix is one. Kubernetes: `IsQualifiedName`; the
 /// prefix is not looked at here.
 fn qualified_name_causes(field: &str, value: &str) -> Vec<Cause> {
     let name = value.rsplit('/').next().unwrap_or_default();

@@ -31,7 +31,7 @@ impl Strategy for LeaseStrategy {
         true
     }
 
-    /// Who renews a lease must say which one: two candidates would both believe that they hold it.
+    /// Returns who renews a lease must say which one: two candidates would both believe that they hold it.
     fn takes_blind_updates(&self) -> bool {
         false
     }

@@ -57,17 +57,17 @@ pub(super) trait Strategy: Debug + Sync {
     /// Resets what a client may not change through `/finalize`.
     fn prepare_finalize(&self, _object: &mut Value, _existing: &Value) {}
 
-    /// What is wrong with a new object.
+    /// Returns what is wrong with a new object.
     fn validate(&self, _object: &Value) -> Vec<Cause> {
         Vec::new()
     }
 
-    /// What is wrong with a change.
+    /// Returns what is wrong with a change.
     fn validate_update(&self, object: &Value, _existing: &Value) -> Vec<Cause> {
         self.validate(object)
     }
 
-    /// Why built-in validating admission rejects a change.
+    /// Returns why built-in validating admission rejects a change.
     fn admit_update(
         &self,
         _object: &Value,
@@ -93,23 +93,23 @@ pub(super) trait Strategy: Debug + Sync {
         text(object, &field.split('.').collect::<Vec<_>>())
     }
 
-    /// Whether a `PUT` of an object that does not exist creates it.
+    /// Returns whether a `PUT` of an object that does not exist creates it.
     fn is_made_by_put(&self) -> bool {
         false
     }
 
-    /// Whether an update without a version overwrites whatever is stored.
+    /// Returns whether an update without a version overwrites whatever is stored.
     fn takes_blind_updates(&self) -> bool {
         true
     }
 
-    /// Whether the real validation of an update looks at the metadata once more than that of all
+    /// Returns whether the real validation of an update looks at the metadata once more than that of all
     /// kinds, so that its causes come twice.
     fn repeats_metadata(&self, _subresource: &str) -> bool {
         true
     }
 
-    /// What is wrong with a name.
+    /// Returns what is wrong with a name.
     fn name_causes(&self, name: &str) -> Vec<Cause> {
         validate_name(name)
     }
@@ -120,12 +120,12 @@ pub(super) trait Strategy: Debug + Sync {
         None
     }
 
-    /// Whether the reply to a final delete is the object; a `Status` otherwise.
+    /// Returns whether the reply to a final delete is the object; a `Status` otherwise.
     fn returns_deleted(&self) -> bool {
         true
     }
 
-    /// Whether nothing but `metadata.finalizers` can hold a terminating object.
+    /// Returns whether nothing but `metadata.finalizers` can hold a terminating object.
     fn may_vanish(&self, _object: &Value) -> bool {
         true
     }

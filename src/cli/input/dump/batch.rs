@@ -85,7 +85,7 @@ pub(super) fn read_share(
     })
 }
 
-/// Whether the text of an object is kept.
+/// Returns whether the text of an object is kept.
 fn is_kept(found: &DumpObject<'_>, purpose: ReadPurpose<'_>) -> bool {
     let is_evidence = matches!(&*found.kind, "Pod" | "Node" | CLAIM_USE);
     match purpose {

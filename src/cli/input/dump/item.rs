@@ -145,7 +145,7 @@ impl<'de> Deserialize<'de> for Head<'de> {
 }
 
 impl Head<'_> {
-    /// What it proves about other objects.
+    /// Returns what it proves about other objects.
     fn listing(&self) -> Listing {
         if self.items.is_none() {
             return Listing::part();
@@ -166,7 +166,7 @@ impl Head<'_> {
         kind.strip_suffix("List").map(Into::into)
     }
 
-    /// Whether the kind of an object that is no list is known.
+    /// Returns whether the kind of an object that is no list is known.
     fn is_enough(&self, of_list: &str) -> bool {
         let is_list = |kind: &str| kind.ends_with("List") || kind == SNAPSHOT_KIND;
         let is_object = |kind: &str| !kind.is_empty() && !is_list(kind);

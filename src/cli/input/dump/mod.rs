@@ -69,7 +69,7 @@ pub(in crate::cli) enum PodCoverage {
 }
 
 impl PodCoverage {
-    /// Why not all were seen.
+    /// Returns why not all were seen.
     pub(in crate::cli) fn note(&self) -> Option<&str> {
         match self {
             Self::Complete => None,
@@ -77,7 +77,7 @@ impl PodCoverage {
         }
     }
 
-    /// Whether pods are what a claim waits for.
+    /// Returns whether pods are what a claim waits for.
     pub(in crate::cli) fn matters_for(outcome: &ClaimOutcome) -> bool {
         matches!(outcome, ClaimOutcome::WaitsForConsumer | ClaimOutcome::WaitsForPods(_))
     }

@@ -62,7 +62,7 @@ pub(super) fn uid_once_stored(key: &ClaimKey) -> Uid {
     Uid::new(format!("not stored yet: {key}"))
 }
 
-/// Whether the view shows an object that is stored.
+/// Returns whether the view shows an object that is stored.
 pub(in crate::cli) fn is_stored(view: &View, key: &ObjectKey) -> bool {
     match key {
         ObjectKey::Volume(name) => view.volume(name).is_some_and(|volume| volume.uid.is_some()),

@@ -6,7 +6,7 @@ use crate::document::{Shape, TreeNode};
 /// How many files a note names.
 const NAMES_MAX: usize = 5;
 
-/// Whether one of the documents is an object.
+/// Returns whether one of the documents is an object.
 pub(super) fn holds_object(documents: &[TreeNode]) -> bool {
     let is_object = |node: &TreeNode| {
         matches!(node.shape, Shape::Map(_)) && node.get("kind").and_then(TreeNode::text).is_some()
@@ -14,7 +14,7 @@ pub(super) fn holds_object(documents: &[TreeNode]) -> bool {
     documents.iter().any(is_object)
 }
 
-/// Whether a text that cannot be read may hold an object: somewhere in it is a key `kind`.
+/// Returns whether a text that cannot be read may hold an object: somewhere in it is a key `kind`.
 pub(super) fn may_hold_object(text: &str) -> bool {
     text.match_indices("kind").any(|(at, word)| {
         let (before, after) = (text.get(..at), text.get(at + word.len()..));

@@ -11,7 +11,7 @@ use crate::cli::preview::planned::{Blocker, ClaimForecast, Given, PlannedClaim};
 use crate::model::{Claim, Reservation, Volume, VolumePhase};
 
 impl Planner<'_> {
-    /// What becomes of a claim.
+    /// Returns what becomes of a claim.
     pub(in crate::cli) fn claim(&mut self, claim: &Claim, outcome: &ClaimOutcome) -> PlannedClaim {
         let forecast = self.forecast(claim, outcome);
         let is_unmatched =

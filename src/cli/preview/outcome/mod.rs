@@ -44,7 +44,7 @@ impl<'a> Planner<'a> {
         Self { after, settlement, pods, new, given: None, counted: BTreeMap::new() }
     }
 
-    /// What becomes of all claims, in the order in which they are served.
+    /// Returns what becomes of all claims, in the order in which they are served.
     pub(in crate::cli) fn claims(&mut self) -> (Vec<&'a ClaimKey>, Vec<PlannedClaim>) {
         let (after, settlement) = (self.after, self.settlement);
         let claims = settlement.claims.iter().filter_map(|(key, outcome)| {
@@ -53,7 +53,7 @@ impl<'a> Planner<'a> {
         claims.unzip()
     }
 
-    /// What becomes of all volumes, by name.
+    /// Returns what becomes of all volumes, by name.
     pub(in crate::cli) fn volumes(&self) -> Vec<PlannedVolume> {
         let volumes = self.settlement.volumes.iter().filter_map(|(name, outcome)| {
             self.after.volume(name).map(|volume| self.volume(volume, outcome))

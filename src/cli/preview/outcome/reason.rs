@@ -55,7 +55,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Why nothing is known of a claim.
+    /// Returns why nothing is known of a claim.
     fn unknown(&self, claim: &Claim) -> String {
         match self.settlement.missing.get(&ObjectKey::Claim(claim.key.clone())) {
             Some(open) => format!("the input does not hold all {}", labels(open)),
@@ -76,7 +76,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What a claim waits for whose class waits for a pod, where none that waits for a node uses it.
+    /// Returns what a claim waits for whose class waits for a pod, where none that waits for a node uses it.
     fn no_pod(&self, claim: &Claim) -> String {
         let given = self.after.pods_of(&claim.key).find_map(|pod| Some((pod, pod.node.as_ref()?)));
         match (given, self.pods) {
@@ -110,7 +110,7 @@ fn any_of(pods: &NonEmpty<impl fmt::Display>) -> String {
     }
 }
 
-/// How many volumes fail for what, and who got the one that would have done.
+/// Returns how many volumes fail for what, and who got the one that would have done.
 fn nothing_fits(counts: &FitCounts, blocker: Option<&Blocker>) -> String {
     let mut text = counts.to_string();
     if let Some(Blocker { claim, volume }) = blocker {

@@ -6,7 +6,7 @@ use crate::cli::preview::planned::{PlannedVolume, VolumeForecast};
 use crate::model::Volume;
 
 impl Planner<'_> {
-    /// What becomes of a volume.
+    /// Returns what becomes of a volume.
     pub(in crate::cli) fn volume(&self, volume: &Volume, outcome: &VolumeOutcome) -> PlannedVolume {
         let (forecast, claim) = match outcome {
             VolumeOutcome::Bound(key) => {

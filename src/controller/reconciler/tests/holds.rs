@@ -61,7 +61,7 @@ fn write_after_reads(stage: &mut Stage) -> Write {
     }
 }
 
-/// Who gets a volume by this write.
+/// Returns who gets a volume by this write.
 fn served(write: &Write) -> &str {
     let Write::Reserve { claim, .. } = write else { panic!("not reserved: {write:?}") };
     &claim.name.name

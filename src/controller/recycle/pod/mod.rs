@@ -81,7 +81,7 @@ impl Volume {
         }
     }
 
-    /// Whether it is to be recycled as `other` was: it may have got a label meanwhile.
+    /// Returns whether it is to be recycled as `other` was: it may have got a label meanwhile.
     pub(super) fn is_still(&self, other: &Self) -> bool {
         self.uid == other.uid
             && self.source == other.source

@@ -298,12 +298,12 @@ impl ReviewTime {
         Self { arrived, allowed: allowed.clamp(SHORTEST, LONGEST) }
     }
 
-    /// When the answer must be ready: the API server's deadline minus a margin of half a second.
+    /// Returns when the answer must be ready: the API server's deadline minus a margin of half a second.
     pub fn deadline(&self) -> Instant {
         self.arrived + self.allowed.saturating_sub(MARGIN)
     }
 
-    /// What is left until [`ReviewTime::deadline`] at `now`; zero when it has passed.
+    /// Returns what is left until [`ReviewTime::deadline`] at `now`; zero when it has passed.
     pub fn left(&self, now: Instant) -> Duration {
         self.deadline().saturating_duration_since(now)
     }

@@ -167,7 +167,7 @@ impl ConnectionLimiter {
     }
 }
 
-/// How many of them are not evicted.
+/// Returns how many of them are not evicted.
 fn staying(states: &BTreeMap<u64, Arc<ConnectionState>>) -> usize {
     states.values().filter(|state| !state.is_evicted()).count()
 }
@@ -261,7 +261,7 @@ impl ConnectionState {
         self.changed.notify_one();
     }
 
-    /// When it is evicted; never while an API server may wait for its answer.
+    /// Returns when it is evicted; never while an API server may wait for its answer.
     fn eviction_order(&self, is_of_caller: bool) -> Option<EvictionOrder> {
         let has_brought = self.stage.has_brought_review();
         match self.stage.stage() {
@@ -309,7 +309,7 @@ impl ConnectionPermit {
         Signal::new(&self.state.changed)
     }
 
-    /// Whether its connection is evicted and has to close in the stage in which it is.
+    /// Returns whether its connection is evicted and has to close in the stage in which it is.
     pub(crate) fn must_close(&self) -> bool {
         self.state.must_close()
     }

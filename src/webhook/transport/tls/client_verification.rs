@@ -94,7 +94,7 @@ impl ClientCertVerifier for Named {
     }
 }
 
-/// Whether the common name or a host name of the certificate is one of `names`, to the letter.
+/// Returns whether the common name or a host name of the certificate is one of `names`, to the letter.
 fn has_name(certificate: &CertificateDer<'_>, names: &[String]) -> bool {
     let Ok((_, parsed)) = parse_x509_certificate(certificate) else { return false };
     let is_named = |name: &str| names.iter().any(|accepted| accepted == name);

@@ -86,7 +86,7 @@ impl ServingPair {
         Ok(Self { config, fault, not_before, not_after })
     }
 
-    /// What TLS is served with: HTTP/1.1 as the only application protocol, TLS 1.2 and 1.3, no
+    /// Returns what TLS is served with: HTTP/1.1 as the only application protocol, TLS 1.2 and 1.3, no
     /// tickets (the API server keeps no TLS sessions).
     pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config)
@@ -97,7 +97,7 @@ impl ServingPair {
         self.not_after
     }
 
-    /// Whether clients accept the certificate at `now`.
+    /// Returns whether clients accept the certificate at `now`.
     pub fn validity(&self, now: SystemTime) -> Validity {
         let now = now
             .duration_since(SystemTime::UNIX_EPOCH)

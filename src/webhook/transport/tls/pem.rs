@@ -71,8 +71,8 @@ pub(super) fn certificates(
     Ok(chain)
 }
 
-/// Whether the last block has no end or the last line is a broken marker: the library ignores some of these, and a
-/// chain without its intermediate is an outage at the client.
+/// Returns whether the last block has no end or the last line is a broken marker: the library ignores some of these,
+/// and a chain without its intermediate is an outage at the client.
 fn cut_off(pem: &[u8]) -> bool {
     let last = pem.trim_ascii_end().rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
     let marker = last.starts_with(b"-");

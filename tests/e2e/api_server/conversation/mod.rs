@@ -103,7 +103,7 @@ fn note(facts: &mut Facts, then: &Value, now: &Value) {
     facts.insert(step, changes.join("; "));
 }
 
-/// Where two documents differ, each place with what was there and what is there now.
+/// Returns where two documents differ, each place with what was there and what is there now.
 fn changed(then: &Value, now: &Value) -> Vec<String> {
     let places = |value: &Value| -> Vec<String> {
         match value {

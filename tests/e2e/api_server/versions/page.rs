@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::record::{Facts, REFERENCE, Record, Topic};
 
-/// Where the page is.
+/// Returns where the page is.
 pub(super) fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/versions.md")
 }
@@ -137,7 +137,7 @@ fn each(facts: &Facts) -> Facts {
     facts.iter().flat_map(words).collect()
 }
 
-/// What was compared, where nothing differs: the facts if they are few, else their number.
+/// Returns what was compared, where nothing differs: the facts if they are few, else their number.
 fn summary(facts: &Facts) -> String {
     const FEW: usize = 3;
     if facts.len() > FEW {

@@ -96,7 +96,7 @@ pub(crate) fn verify(version: &str, topic: Topic, facts: &Facts) {
     );
 }
 
-/// What is on record and not so now, and the other way round.
+/// Returns what is on record and not so now, and the other way round.
 fn differences(recorded: &Facts, found: &Facts) -> Vec<String> {
     let said =
         |facts: &Facts, about: &str| facts.get(about).map_or("nothing", String::as_str).to_owned();

@@ -127,7 +127,7 @@ impl Seen<'_> {
         self.ours.volume.as_ref().and_then(|name| self.volumes.get(name)).map(|volume| &**volume)
     }
 
-    /// Whether theirs is bound to the volume that ours names, and ours is not.
+    /// Returns whether theirs is bound to the volume that ours names, and ours is not.
     fn is_bound_there_only(&self) -> bool {
         self.theirs.stage() == Stage::Completed && self.theirs.volume == self.ours.volume
     }

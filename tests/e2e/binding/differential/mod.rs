@@ -189,7 +189,7 @@ fn compare(servers: &Servers, scenario: &Scenario, tally: &mut Tally) -> Compare
     }
 }
 
-/// What is different, and nothing else.
+/// Returns what is different, and nothing else.
 fn differences(ours: &Scene, theirs: &Scene) -> String {
     let (ours, theirs) = (ours.reported(), theirs.reported());
     let mut lines = Vec::new();

@@ -164,7 +164,7 @@ fn plan(stage: &Stage) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What is not as planned.
+/// Returns what is not as planned.
 fn broken_promises(plan: &Value, scene: &Scene) -> Result<(), String> {
     let claims =
         listed(plan, "claims").filter(|planned| planned["namespace"] == scene.tag.as_str());
@@ -202,7 +202,7 @@ fn broken_promises(plan: &Value, scene: &Scene) -> Result<(), String> {
     if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
 }
 
-/// What a plan speaks of.
+/// Returns what a plan speaks of.
 fn brief(object: &Value) -> String {
     let (spec, phase) = (&object["spec"], &object["status"]["phase"]);
     format!("{phase} {} {}", spec["volumeName"], spec["claimRef"])

@@ -48,7 +48,7 @@ impl Scene {
         view
     }
 
-    /// How it would stand right after `acts`, before any controller reacts.
+    /// Returns how it would stand right after `acts`, before any controller reacts.
     pub(super) fn after(&self, acts: &[Act]) -> Self {
         let mut after = self.clone();
         for act in acts {
@@ -81,7 +81,7 @@ impl Scene {
         after
     }
 
-    /// Whether a free volume could be given to several claims that wait: which of them gets it,
+    /// Returns whether a free volume could be given to several claims that wait: which of them gets it,
     /// Kubernetes leaves to chance.
     pub(super) fn is_left_to_chance(&self) -> bool {
         let view = self.view();
@@ -186,7 +186,7 @@ impl Reported {
         self.volumes.iter().map(|(reported, _)| reported.as_str()).collect()
     }
 
-    /// Whether two servers stand alike.
+    /// Returns whether two servers stand alike.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.claims == other.claims && self.unnamed() == other.unnamed()
     }
@@ -206,9 +206,9 @@ pub(super) fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// What distinguishes a volume from others for a binder: class, volume mode, access modes, attributes class, size
-/// as an amount, and the label that claims select by. Volumes of which all of these are equal count as the
-/// same: which of them a claim gets, Kubernetes leaves to chance.
+/// Returns what distinguishes a volume from others for a binder: class, volume mode, access modes, attributes class,
+/// size as an amount, and the label that claims select by. Volumes of which all of these are equal count as the same:
+/// which of them a claim gets, Kubernetes leaves to chance.
 fn identity(volume: &Value) -> Value {
     let spec = &volume["spec"];
     json!([

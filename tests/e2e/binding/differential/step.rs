@@ -55,12 +55,12 @@ pub(super) enum Act {
 pub(super) const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 
 impl Step {
-    /// What it creates, if that is all that it does.
+    /// Returns what it creates, if that is all that it does.
     pub(super) fn created(&self) -> Option<&Value> {
         if let Self::Create(object) = self { Some(object) } else { None }
     }
 
-    /// What it takes where things stand like this; nothing if it cannot happen.
+    /// Returns what it takes where things stand like this; nothing if it cannot happen.
     pub(super) fn acts(&self, scene: &Scene) -> Vec<Act> {
         let claim = |name: &str| claim_path(&scene.tag, name);
         let with_claim = |name: &str, acts: &dyn Fn(&Value) -> Vec<Act>| {

@@ -60,7 +60,7 @@ fn compare(stage: &Stage<'_>, rule: &Rule, example: &Example, live: Live) -> Res
     if same { Ok(()) } else { Err(format!("check: {reported:?}; webhook: {done:?}")) }
 }
 
-/// Who asks: `check` answers as the webhook answers those who may read volumes.
+/// Returns who asks: `check` answers as the webhook answers those who may read volumes.
 fn asker(example: &Example) -> Persona {
     match persona(example.by) {
         TENANT => VOLUME_VIEWER,
@@ -150,7 +150,7 @@ fn findings(arguments: &[String], result: &str, code: i32) -> Result<String, Str
     Ok(lines.join("\n"))
 }
 
-/// Whether a mutation takes the hazard out of a new object.
+/// Returns whether a mutation takes the hazard out of a new object.
 fn is_corrected(line: &str) -> bool {
     let is_stale =
         line.starts_with("volume ") && (line.contains("dead=") || line.contains("held="));

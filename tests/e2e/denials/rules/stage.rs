@@ -87,7 +87,7 @@ impl<'a> Stage<'a> {
         (reply.code == 200).then_some(reply.json)
     }
 
-    /// Whether a fact holds; else what is there instead.
+    /// Returns whether a fact holds; else what is there instead.
     pub(crate) fn holds(&self, fact: Fact) -> Result<(), String> {
         match (fact, self.get(target_of(fact))) {
             (Fact::Gone(_), None) => Ok(()),
@@ -96,7 +96,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Whether a fact holds in `object`, if that is the object of the fact.
+    /// Returns whether a fact holds in `object`, if that is the object of the fact.
     pub(crate) fn holds_in(&self, fact: Fact, object: &Value) -> Result<(), String> {
         let target = self.fill(target_of(fact));
         let name = target.rsplit('/').next().unwrap_or_default();

@@ -75,8 +75,8 @@ struct Table {
     wrong: Vec<String>,
 }
 
-/// Who asks: tenants have no rights on `/status`, whose routes an administrator takes, and the garbage collector
-/// has none on collections.
+/// Returns who asks: tenants have no rights on `/status`, whose routes an administrator takes, and the garbage
+/// collector has none on collections.
 fn asker(example: &Example, route: Route) -> Persona {
     match persona(example.by) {
         TENANT | VOLUME_VIEWER if route == Route::Status => ADMIN,
@@ -215,7 +215,7 @@ impl Table {
         format!("{out}\n{}\n", notes.join("\n"))
     }
 
-    /// Why there is no cell; a cell that should be there and is not is a fault.
+    /// Returns why there is no cell; a cell that should be there and is not is a fault.
     fn why_empty(&mut self, rule: &'static Rule, route: Route) -> &'static str {
         let cell = (rule.id, route);
         if routes_of(rule).any(|of_rule| of_rule == route) {

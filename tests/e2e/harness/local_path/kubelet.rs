@@ -92,7 +92,7 @@ impl<'a> Kubelet<'a> {
         }
     }
 
-    /// What ends [`Kubelet::run`].
+    /// Returns what ends [`Kubelet::run`].
     pub(crate) fn stop(&self) -> Stop<'_> {
         Stop(&self.stop)
     }
@@ -103,7 +103,7 @@ impl<'a> Kubelet<'a> {
         lock(&self.holds).insert(pod_name(action, volume), hold);
     }
 
-    /// Whether the pod is held now.
+    /// Returns whether the pod is held now.
     pub(crate) fn is_held(&self, action: Action, volume: &str) -> bool {
         lock(&self.holds).get(&pod_name(action, volume)).is_some_and(|hold| hold.is_reached)
     }
@@ -153,7 +153,7 @@ impl<'a> Kubelet<'a> {
         drop(self.plane.try_request(ADMIN, Method::PATCH, &format!("{path}/status"), status));
     }
 
-    /// Whether the pod is to be held at this moment.
+    /// Returns whether the pod is to be held at this moment.
     fn holds_now(&self, name: &str, moment: Moment) -> bool {
         let mut holds = lock(&self.holds);
         let hold = holds.get_mut(name).filter(|hold| hold.moment == moment);
@@ -218,7 +218,8 @@ impl<'a> Kubelet<'a> {
         Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)))
     }
 
-    /// Whether a path is that of a folder in the folder of all volumes: scripts run with the rights of the tests.
+    /// Returns whether a path is that of a folder in the folder of all volumes: scripts run with the rights of the
+    /// tests.
     fn is_of_a_volume(&self, path: &str) -> bool {
         let inside = Path::new(path).strip_prefix(self.volumes);
         inside.is_ok_and(|rest| {
@@ -226,7 +227,7 @@ impl<'a> Kubelet<'a> {
         })
     }
 
-    /// Where a volume of the pod is, if it holds files.
+    /// Returns where a volume of the pod is, if it holds files.
     fn mounted(&self, pod: &Value, name: &str, at: &str) -> Result<Option<PathBuf>, String> {
         let volume = items(&pod["spec"]["volumes"]).find(|volume| volume["name"] == name);
         let volume = volume.ok_or_else(|| format!("there is no volume {name}"))?;

@@ -103,7 +103,7 @@ impl<'a> Provisioner<'a> {
         self.folder.path()
     }
 
-    /// What it has logged since it was started last.
+    /// Returns what it has logged since it was started last.
     pub(crate) fn log(&self) -> String {
         self.lock().as_ref().map(Process::log_text).unwrap_or_default()
     }

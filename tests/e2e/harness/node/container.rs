@@ -107,7 +107,7 @@ impl Container {
         Ok(())
     }
 
-    /// Whether the process runs; what it has logged is kept when it has ended.
+    /// Returns whether the process runs; what it has logged is kept when it has ended.
     pub(super) fn is_running(&mut self) -> bool {
         let status = self.process.as_mut().and_then(Process::exited);
         if let Some(status) = status
@@ -119,7 +119,7 @@ impl Container {
         self.process.is_some()
     }
 
-    /// Whether it ended well, if it has ended.
+    /// Returns whether it ended well, if it has ended.
     pub(super) fn ended(&self) -> Option<bool> {
         self.ended
     }
@@ -240,7 +240,7 @@ pub(super) fn get(address: &str, port: u16, path: &str) -> Option<(u16, String)>
     Some((status, body.to_owned()))
 }
 
-/// Where the binary under test is.
+/// Returns where the binary under test is.
 pub(super) fn binary() -> &'static Path {
     Path::new(BINARY)
 }

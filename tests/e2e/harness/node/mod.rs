@@ -98,7 +98,7 @@ impl Node {
         lock(&self.shared.pods).clear();
     }
 
-    /// What every container of every pod has ever logged.
+    /// Returns what every container of every pod has ever logged.
     pub(crate) fn logs(&self) -> String {
         lock(&self.shared.pods).values().map(Pod::logs).collect()
     }
@@ -115,7 +115,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// What it answers on a plain port, if it does within a second.
+    /// Returns what it answers on a plain port, if it does within a second.
     pub(crate) fn get(&self, port: u16, path: &str) -> Option<(u16, String)> {
         container::get(&self.address, port, path)
     }

@@ -106,7 +106,7 @@ impl Pod {
         }
     }
 
-    /// Whether it was terminated and nothing of it runs any more.
+    /// Returns whether it was terminated and nothing of it runs any more.
     pub(super) fn is_gone(&mut self) -> bool {
         self.ending.is_some() && !self.containers.iter_mut().any(Container::is_running)
     }
@@ -217,7 +217,7 @@ impl Pod {
         }
     }
 
-    /// Whether a container that has ended is started again.
+    /// Returns whether a container that has ended is started again.
     fn restarts(&self) -> bool {
         self.spec["restartPolicy"].as_str().unwrap_or("Always") == "Always"
     }

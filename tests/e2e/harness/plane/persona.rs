@@ -254,7 +254,7 @@ const SHARES: &str = "e2e:shares";
 pub(crate) const RECYCLES: &str = "e2e:recycles";
 
 impl Persona {
-    /// Whether it may read volumes: it has a role of its own for that, or the server's own bindings give it.
+    /// Returns whether it may read volumes: it has a role of its own for that, or the server's own bindings give it.
     pub(crate) fn reads_volumes(&self) -> bool {
         let reads = [STORAGE, READS, BINDS, VIEWS, "system:node"];
         let is_reading = self.roles.iter().any(|role| reads.contains(role));

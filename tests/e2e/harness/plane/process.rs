@@ -61,7 +61,7 @@ impl Process {
         Ok(Self { name, log: program.log.clone(), child })
     }
 
-    /// Whether it was started under this name.
+    /// Returns whether it was started under this name.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.name == name
     }

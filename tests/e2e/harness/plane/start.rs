@@ -183,7 +183,8 @@ fn start_api_server(
     Err(format!("{PORT_ATTEMPTS} free loopback ports in a row were taken by others; retry"))
 }
 
-/// What is noted: every write to volumes and claims with what became of it, or every request of an installation.
+/// Returns what is noted: every write to volumes and claims with what became of it, or every request of an
+/// installation.
 fn audit_policy(peers: Peers) -> Option<Value> {
     let rules = match peers {
         Peers::Everyone | Peers::Storage | Peers::StorageWithoutBinder => writes_of_everyone(),
@@ -403,7 +404,7 @@ fn start_controllers(
     ready
 }
 
-/// Whether it works, the first pod shows.
+/// Returns whether it works, the first pod shows.
 fn start_scheduler(binaries: &Path, folder: &Folder) -> Result<Process, String> {
     let kubeconfig = folder.kubeconfig(persona::SCHEDULER.name);
     let arguments = [

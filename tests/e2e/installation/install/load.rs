@@ -86,7 +86,7 @@ impl Load {
         self.shared.may_be_gone.store(true, Ordering::Relaxed);
     }
 
-    /// How many calls have been made so far.
+    /// Returns how many calls have been made so far.
     pub(super) fn asked(&self) -> u64 {
         self.shared.asked.load(Ordering::Relaxed)
     }

@@ -53,7 +53,7 @@ fn test(site: &Site) {
     assert!(tested.contains("Succeeded"), "{tested}");
 }
 
-/// What the doctor could not find out; all else it found well.
+/// Returns what the doctor could not find out; all else it found well.
 fn unknown(site: &Site, arguments: &[&str]) -> Vec<String> {
     let doctor = Command::new(env!("CARGO_BIN_EXE_bindery"))
         .args(["doctor", "--installation", &format!("{NAME}/{NAME}"), "--kubeconfig"])

@@ -156,7 +156,7 @@ struct Asker {
 }
 
 impl Asker {
-    /// Who wants to shrink a bound volume.
+    /// Returns who wants to shrink a bound volume.
     fn new(site: &Site) -> Self {
         let old = bind_a_pair(site.plane);
         let mut new = old.clone();
@@ -192,7 +192,7 @@ impl Asker {
     }
 }
 
-/// How often the API server was asked for Secrets, by any user.
+/// Returns how often the API server was asked for Secrets, by any user.
 fn reads_of_secrets(site: &Site) -> u64 {
     let metrics = site.plane.get(ADMIN, "/metrics").text;
     let lines = metrics.lines().filter(|line| {

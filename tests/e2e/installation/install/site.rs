@@ -71,7 +71,7 @@ impl Site {
         Self { node: Node::start(plane, NAME), plane }
     }
 
-    /// What all entries of both registrations trust; nothing while they disagree.
+    /// Returns what all entries of both registrations trust; nothing while they disagree.
     pub(super) fn bundle(&self) -> Option<String> {
         let kinds = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
         let paths =

@@ -98,7 +98,7 @@ impl Tally {
     }
 }
 
-/// What `check` says against the live cluster.
+/// Returns what `check` says against the live cluster.
 fn predicted(stage: &Stage<'_>, change: &Change) -> Fate {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
@@ -144,7 +144,7 @@ fn predicted(stage: &Stage<'_>, change: &Change) -> Fate {
     Fate::Passes(of("warned").into_iter().chain(mutated).collect())
 }
 
-/// What the API server answers to kubectl.
+/// Returns what the API server answers to kubectl.
 fn happened(stage: &Stage<'_>, change: &Change) -> Fate {
     let stdin = change.object.as_ref().map(Value::to_string).unwrap_or_default();
     let arguments = change.kubectl();

@@ -59,7 +59,7 @@ impl<'a> Scenarios<'a> {
         disks.iter().chain(kept.iter()).filter(|name| !volumes.contains(*name)).cloned().collect()
     }
 
-    /// How many volumes are kept to the end.
+    /// Returns how many volumes are kept to the end.
     pub(super) fn kept(&self) -> usize {
         lock(&self.kept).len()
     }

@@ -67,7 +67,7 @@ pub(crate) fn record(
     entry
 }
 
-/// Whether a review is about a state that the server then found to be old: it tries a write on what its cache
+/// Returns whether a review is about a state that the server then found to be old: it tries a write on what its cache
 /// shows, and again on what is stored if that is newer. How late the cache is cannot be foreseen.
 fn is_outdated(reviews: &[Value], number: usize) -> bool {
     fn old(review: &Value) -> Option<(&str, u64)> {
@@ -91,7 +91,7 @@ pub(crate) enum Order {
     Edit,
 }
 
-/// What the annotation of the object makes the webhook answer in `phase`.
+/// Returns what the annotation of the object makes the webhook answer in `phase`.
 pub(crate) fn order(phase: &str, request: &Value) -> Order {
     let object =
         if request["object"].is_null() { &request["oldObject"] } else { &request["object"] };

@@ -52,7 +52,7 @@ fn followed() -> Vec<Row> {
         .into()
 }
 
-/// What is meant as something else.
+/// Returns what is meant as something else.
 fn not_json() -> Vec<Row> {
     let value = "expected value";
     [

@@ -208,7 +208,7 @@ fn with(path: &str, value: &str) -> String {
     review.to_string()
 }
 
-/// What two branches could reject is reported by the one that comes first; an object that the operation does
+/// Returns what two branches could reject is reported by the one that comes first; an object that the operation does
 /// not come with is read all the same.
 fn mixed() -> Vec<Row> {
     let unused = format!("{BODY}: invalid type: integer `7`, expected a map @");

@@ -242,7 +242,7 @@ fn bodies_that_stay_away() -> Vec<HeadRow> {
     ]
 }
 
-/// What is no head of HTTP/1.1. Nothing is logged: the protocol of the other side is unknown.
+/// Returns what is no head of HTTP/1.1. Nothing is logged: the protocol of the other side is unknown.
 fn no_requests() -> Vec<HeadRow> {
     let long = |bytes: usize| "x".repeat(bytes);
     let many = "x: a\r\n".repeat(200);

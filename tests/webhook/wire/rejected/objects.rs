@@ -34,7 +34,7 @@ pub(super) enum Takes {
 }
 
 impl Takes {
-    /// Whether a value of that type is taken; null is a question of its own.
+    /// Returns whether a value of that type is taken; null is a question of its own.
     pub(super) fn accepts(self, value: &str) -> bool {
         match self {
             Self::Text | Self::Uid | Self::Finalizer => value == "\"a\"",
@@ -267,7 +267,7 @@ pub(super) fn object_with(path: &str, value: &str) -> String {
     })
 }
 
-/// What is no object at all.
+/// Returns what is no object at all.
 fn wrong_objects() -> Vec<Row> {
     let mut rows = Vec::new();
     for (resource, _) in KINDS {

@@ -27,7 +27,7 @@ fn name(choice: &Choice) -> Option<&str> {
     }
 }
 
-/// What Kubernetes finds, looking at one volume after the other, with ties settled as ours are and
+/// Returns what Kubernetes finds, looking at one volume after the other, with ties settled as ours are and
 /// reserved volumes looked for first.
 fn searched(volumes: &[Volume], claim: &Claim, asker: FitCheck<'_>) -> Option<String> {
     let fitting = |wanted: Fit| {

@@ -94,7 +94,7 @@ impl ClaimOutcome {
         }
     }
 
-    /// Whether any volume that fits would do for the claim, should one come.
+    /// Returns whether any volume that fits would do for the claim, should one come.
     pub fn waits_for_any(&self) -> bool {
         match self {
             Self::NoMatchingVolume | Self::NoClass(_) | Self::WaitsForProvisioner(_) => true,
@@ -301,7 +301,7 @@ fn agreed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<C
     }
 }
 
-/// Whether two that name each other are bound in spite of it.
+/// Returns whether two that name each other are bound in spite of it.
 fn binds_despite(mismatch: &Mismatch) -> bool {
     match severity(mismatch) {
         Severity::LessThanAsked | Severity::OtherClass => true,
@@ -384,7 +384,7 @@ fn still_bound(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decis
     Decision { next: bind(evidence, volume, claim), why: ClaimOutcome::Bound(volume.name.clone()) }
 }
 
-/// What speaks against giving a volume that lost its reservation back to its claim.
+/// Returns what speaks against giving a volume that lost its reservation back to its claim.
 ///
 /// **Differs from Kubernetes**: there, nothing is checked, and a volume that was re-created under the
 /// name becomes the claim's whatever it is. The claim's own size does not count, as it may have grown

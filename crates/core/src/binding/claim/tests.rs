@@ -31,7 +31,7 @@ fn decided(volumes: &[Volume], claims: &[Claim], classes: &[Class]) -> Decision<
     panic!("the same reads are wanted again")
 }
 
-/// What a decision writes, in a word, and the outcome.
+/// Returns what a decision writes, in a word, and the outcome.
 fn step(decision: &Decision<ClaimOutcome>) -> (&'static str, ClaimOutcome) {
     let word = match &decision.next {
         Next::Settled => "nothing",

@@ -182,7 +182,7 @@ fn lost(loss: &Loss) -> String {
     }
 }
 
-/// What speaks against a named volume, in the order and the words of Kubernetes, the first before the
+/// Returns what speaks against a named volume, in the order and the words of Kubernetes, the first before the
 /// others. The text holds no size, mode or class: naming a volume must not reveal its properties.
 ///
 /// Kubernetes: `pv_controller.go`, `checkVolumeSatisfyClaim`, which reports the first only.

@@ -71,7 +71,7 @@ fn mode(view: &View, claim: &Claim) -> BindingMode {
     class.map_or(BindingMode::Immediate, |class| class.binding_mode)
 }
 
-/// Whether the claim of the volume's reservation is there and has no other volume.
+/// Returns whether the claim of the volume's reservation is there and has no other volume.
 fn has_its_claim(view: &View, volume: &Volume) -> bool {
     let Reservation::Held(key, uid) = &volume.reservation else { return false };
     view.claim(key).is_some_and(|claim| {

@@ -44,7 +44,7 @@ fn home(tenant: &str) -> Namespace {
     Namespace { name: claim().key.namespace, labels, deletion: Deletion::NotAsked }
 }
 
-/// What becomes of the claim where a read finds what the view shows, and what is next.
+/// Returns what becomes of the claim where a read finds what the view shows, and what is next.
 fn decided(volume: &Volume, claim: &Claim) -> (ClaimOutcome, Next) {
     let (view, mut live) = (view(std::slice::from_ref(volume), claim), LiveReads::default());
     for _ in 0..3 {

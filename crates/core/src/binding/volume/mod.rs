@@ -174,7 +174,7 @@ fn held(
     }
 }
 
-/// Whether the binder reserved it for a claim that went before the volume was Bound.
+/// Returns whether the binder reserved it for a claim that went before the volume was Bound.
 ///
 /// A binder writes Available to this very object while it is reserved for no uid, and Bound before a claim
 /// names it. Pending proves nothing: creating an object, from an export too, resets its phase.
@@ -255,7 +255,7 @@ fn released(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decisio
     Decision { next, why }
 }
 
-/// What follows for a volume that is Released or Failed.
+/// Returns what follows for a volume that is Released or Failed.
 fn reclaim(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> (ReleasedFor, Next) {
     let is_migrated = volume.annotations.get(MIGRATED_TO).is_some_and(|driver| !driver.is_empty());
     match &volume.policy {
@@ -270,7 +270,7 @@ fn reclaim(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> (Release
     }
 }
 
-/// Whether the files of a volume may be removed: its claim is proven gone (else it would not be here), it
+/// Returns whether the files of a volume may be removed: its claim is proven gone (else it would not be here), it
 /// is still what it was, no pod that has not finished uses the claim's name, and no other volume has files there.
 ///
 /// **Differs from Kubernetes**: there, a claim is gone if it was not seen, and pods do not count once
@@ -290,7 +290,7 @@ fn recycle(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> (Release
     }
 }
 
-/// Whether a driver outside deletes the volume's storage.
+/// Returns whether a driver outside deletes the volume's storage.
 ///
 /// Kubernetes: `pv_controller.go`, `findDeletablePlugin`: by `provisioned-by`, else by the source.
 fn has_driver(volume: &Volume) -> bool {

@@ -8,7 +8,7 @@ use crate::binding::{LiveReads, Observed, ReadResult, View, decide_claim};
 use crate::model::annotations::{BIND_COMPLETED, IN_TREE_DELETION};
 use crate::model::{Annotations, Pod, VolumeMode};
 
-/// What a decision does, in a word.
+/// Returns what a decision does, in a word.
 fn word(next: &Next) -> String {
     match next {
         Next::Settled => "nothing".to_owned(),
@@ -45,7 +45,7 @@ fn decided(volume: &Volume, claim: Option<&Claim>) -> Decision<VolumeOutcome> {
     seen(volume, claim, &read_live(volume, claim, &[]))
 }
 
-/// What live reads give where this is all there is.
+/// Returns what live reads give where this is all there is.
 fn read_live(volume: &Volume, claim: Option<&Claim>, pods: &[Pod]) -> LiveReads {
     let mut live = LiveReads::default();
     let answer =

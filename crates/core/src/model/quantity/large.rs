@@ -42,7 +42,7 @@ impl Large {
         self.exponent
     }
 
-    /// How this amount compares with any that fits the small representation.
+    /// Returns how this amount compares with any that fits the small representation.
     pub(super) fn against_small(&self) -> Ordering {
         if self.negative { Ordering::Less } else { Ordering::Greater }
     }

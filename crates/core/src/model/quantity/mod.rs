@@ -80,7 +80,7 @@ impl Quantity {
     /// No storage at all; what a missing capacity or request counts as.
     pub const ZERO: Self = Self(Stored::Units { units: 0, family: Family::Decimal });
 
-    /// Whether there is more than nothing.
+    /// Returns whether there is more than nothing.
     pub fn is_positive(&self) -> bool {
         match self.amount() {
             Amount::Nanos(nanos) => nanos > 0,

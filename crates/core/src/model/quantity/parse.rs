@@ -139,7 +139,7 @@ fn scan(text: &str) -> Result<Spelling<'_>, QuantityError> {
     })
 }
 
-/// Where the run of bytes that `belongs` accepts ends.
+/// Returns where the run of bytes that `belongs` accepts ends.
 fn run(bytes: &[u8], from: usize, belongs: impl Fn(u8) -> bool) -> usize {
     from + bytes.iter().skip(from).take_while(|byte| belongs(**byte)).count()
 }

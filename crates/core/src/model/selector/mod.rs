@@ -80,7 +80,7 @@ impl Selector {
         &self.terms
     }
 
-    /// Whether every term holds.
+    /// Returns whether every term holds.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.first_unmatched(labels).is_none()
     }
@@ -192,7 +192,7 @@ impl Term {
         Ok(Self { key: key.into(), test })
     }
 
-    /// What to do to an object's labels so that they fulfil it: the value that its label must get, or
+    /// Returns what to do to an object's labels so that they fulfil it: the value that its label must get, or
     /// none if the label must go.
     pub fn remedy(&self) -> Option<&str> {
         match &self.test {
@@ -202,7 +202,7 @@ impl Term {
         }
     }
 
-    /// What holds just where this does not, if it asks for values.
+    /// Returns what holds just where this does not, if it asks for values.
     pub(super) fn opposite(&self) -> Option<Self> {
         match &self.test {
             Test::In(values) => {
@@ -217,7 +217,7 @@ impl Term {
         &self.key
     }
 
-    /// Whether the labels fulfil it. `NotIn` and `DoesNotExist` hold when the label is absent.
+    /// Returns whether the labels fulfil it. `NotIn` and `DoesNotExist` hold when the label is absent.
     pub fn matches(&self, labels: &Labels) -> bool {
         let value = labels.get(&self.key);
         match &self.test {

@@ -6,8 +6,8 @@ use super::super::selector::Test;
 use super::{NodeAffinity, NodeExpression, NodeName, NodeTerm};
 
 impl NodeAffinity {
-    /// Whether surely no node is admitted by both: wherever one term of each is taken, they ask one label, or the
-    /// name, for different values.
+    /// Returns whether surely no node is admitted by both: wherever one term of each is taken, they ask one label, or
+    /// the name, for different values.
     pub fn excludes(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Unrestricted | Self::Unread(_), _)

@@ -108,7 +108,7 @@ pub enum NodeTermError {
 }
 
 impl NodeAffinity {
-    /// Whether the node surely can reach the volume.
+    /// Returns whether the node surely can reach the volume.
     ///
     /// **Differs from Kubernetes**: its scheduler and kubelet ask a volume's affinity about the
     /// labels only, so that `matchFields` admits every node. The API documents and validates
@@ -129,7 +129,7 @@ impl NodeTerm {
         Self { expressions, names }
     }
 
-    /// What finds the nodes that it admits; nothing if it admits none.
+    /// Returns what finds the nodes that it admits; nothing if it admits none.
     pub fn query(&self) -> Option<NodeQuery> {
         fn joined<T: fmt::Display>(parts: &[T]) -> Box<str> {
             let parts: Vec<String> = parts.iter().map(T::to_string).collect();
@@ -143,7 +143,7 @@ impl NodeTerm {
         self.expressions.is_empty() && self.names.is_empty()
     }
 
-    /// Whether the node fulfils all its conditions.
+    /// Returns whether the node fulfils all its conditions.
     pub fn admits(&self, node: &Node) -> bool {
         !self.is_empty()
             && self.expressions.iter().all(|expression| expression.admits(&node.labels))

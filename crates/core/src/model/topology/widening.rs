@@ -17,7 +17,7 @@ pub struct WiderLabel {
 }
 
 impl NodeAffinity {
-    /// Whether `new` surely admits every node that this affinity admits.
+    /// Returns whether `new` surely admits every node that this affinity admits.
     ///
     /// Surely: for each term there is a new one whose every condition follows from a condition of
     /// the old term. Where that cannot be seen condition by condition the answer is no.
@@ -70,7 +70,7 @@ impl NodeTerm {
         new.expressions.iter().filter(open).map(|wider| self.within(wider)).collect()
     }
 
-    /// What it takes for `wider` to hold on every node of this term.
+    /// Returns what it takes for `wider` to hold on every node of this term.
     fn within(&self, wider: &NodeExpression) -> Option<WiderLabel> {
         let NodeExpression::Label(label) = wider else { return None };
         let spans_more = |old: &NodeExpression| match old {
@@ -107,7 +107,7 @@ impl NodeExpression {
         }
     }
 
-    /// Whether every node that fulfils this condition fulfils the other one.
+    /// Returns whether every node that fulfils this condition fulfils the other one.
     fn implies(&self, other: &Self) -> bool {
         if self.key() != other.key() && stable_label(self.key()) != Some(other.key()) {
             return false;
@@ -158,7 +158,7 @@ fn test_implies(mine: &Test, theirs: &Test) -> bool {
 /// Kubernetes: `csi-translation-lib/plugins`, which replaces one of them by another.
 const SPANS: [&str; 3] = ["hostname", "zone", "region"];
 
-/// Whether `wider` is another label, for places at least as large.
+/// Returns whether `wider` is another label, for places at least as large.
 fn spans_more(key: &str, wider: &str) -> bool {
     let span = |key: &str| {
         let (_, name) = key.rsplit_once('/')?;

@@ -38,12 +38,12 @@ pub const PVC_PROTECTION: &str = "system:serviceaccount:kube-system:pvc-protecti
 const GARBAGE_COLLECTOR: &str = "system:serviceaccount:kube-system:generic-garbage-collector";
 
 impl User {
-    /// Whether the user is in `group`.
+    /// Returns whether the user is in `group`.
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|name| name == group)
     }
 
-    /// Whether the user is a program's account rather than a person.
+    /// Returns whether the user is a program's account rather than a person.
     pub fn is_service_account(&self) -> bool {
         self.service_account().is_some()
     }
@@ -104,7 +104,7 @@ pub enum Actor {
 }
 
 impl Actor {
-    /// Who `user` is, given the users whom the configuration trusts.
+    /// Returns who `user` is, given the users whom the configuration trusts.
     pub fn of(user: &User, trusted: &Trusted) -> Self {
         let is_in = |names: &[String]| names.contains(&user.name);
         match user.name.as_str() {
@@ -121,12 +121,12 @@ impl Actor {
         }
     }
 
-    /// Whether the actor runs the bind loop.
+    /// Returns whether the actor runs the bind loop.
     pub fn is_binder(self) -> bool {
         self == Self::Binder || self == Self::ControllerManager
     }
 
-    /// Whether the actor is the garbage collector.
+    /// Returns whether the actor is the garbage collector.
     pub fn is_garbage_collector(self) -> bool {
         self == Self::GarbageCollector || self == Self::ControllerManager
     }

@@ -211,7 +211,7 @@ impl Change {
         }
     }
 
-    /// Whether the stored object is being deleted already.
+    /// Returns whether the stored object is being deleted already.
     pub fn is_terminating(&self) -> bool {
         let deletion = match &self.subject {
             ChangedObject::Volume(transition) => transition.stored().map(|volume| volume.deletion),

@@ -51,7 +51,7 @@ const WELL_KNOWN: [(&str, &str); 6] = [
     ("openebs.io/local", "openebs-localpv-provisioner"),
 ];
 
-/// Who makes `change`, if it creates a volume. In this order:
+/// Returns who makes `change`, if it creates a volume. In this order:
 ///
 /// 1. the user names in `trusted.provisioners`, and the in-tree binder, which provisions too;
 /// 2. the claim of the volume's uid lives, has no volume yet and was handed to this very provisioner: the write is
@@ -81,7 +81,7 @@ pub fn creator(change: &Change, evidence: &Evidence<'_>) -> Creator {
     }
 }
 
-/// Whether the user of `change` is proven to be the provisioner of the volume's driver: by 1, 3 or 4 of
+/// Returns whether the user of `change` is proven to be the provisioner of the volume's driver: by 1, 3 or 4 of
 /// [`creator`].
 ///
 /// # Errors
@@ -110,7 +110,7 @@ fn driver<'a>(volume: &'a Volume, provisioner: &'a str) -> &'a str {
     volume.annotations.get(MIGRATED_TO).filter(|driver| !driver.is_empty()).unwrap_or(provisioner)
 }
 
-/// Whether the claim has no volume yet and was handed to this provisioner.
+/// Returns whether the claim has no volume yet and was handed to this provisioner.
 fn awaits(claim: &Claim, provisioner: &str) -> bool {
     let asked = [STORAGE_PROVISIONER, BETA_STORAGE_PROVISIONER];
     claim.volume.is_none()

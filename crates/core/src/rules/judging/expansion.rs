@@ -14,8 +14,8 @@ use crate::model::Volume;
 /// `markControllerModifyVolumeCompleted`.
 pub const FIELDS: [&str; 2] = ["capacity", "volumeAttributesClassName"];
 
-/// Whether `change`, from `old` to `new`, is a program's, and changes nothing of `spec` but [`FIELDS`], without making
-/// the volume smaller.
+/// Returns whether `change`, from `old` to `new`, is a program's, and changes nothing of `spec` but [`FIELDS`], without
+/// making the volume smaller.
 pub(super) fn is_progress(change: &Change, old: &Volume, new: &Volume) -> bool {
     change.user.name.starts_with(ACCOUNT_PREFIX)
         && change.detail.spec == SpecChange::SizeOrAttributes

@@ -153,7 +153,7 @@ pub fn conditions(endpoint: Endpoint, setting: Setting<'_>) -> Vec<Condition> {
     conditions
 }
 
-/// Whether a registration with these conditions sends `change` to `endpoint`.
+/// Returns whether a registration with these conditions sends `change` to `endpoint`.
 ///
 /// A request does not show what its user may read: `access` does.
 pub fn reaches(
@@ -180,13 +180,13 @@ pub fn reaches(
     }
 }
 
-/// Whether the rules of `advise` judge a change of its asker, through whichever endpoint it comes:
+/// Returns whether the rules of `advise` judge a change of its asker, through whichever endpoint it comes:
 /// what the control plane does is its own, but for objects that it makes from the wishes of others.
 pub fn is_advised(change: &Change) -> bool {
     is_create(change) || !is_control_plane(change)
 }
 
-/// Whether a change can harm bound data: the predicate behind guard's condition.
+/// Returns whether a change can harm bound data: the predicate behind guard's condition.
 pub fn is_dangerous(change: &Change) -> bool {
     let user = &change.user.name;
     match &change.subject {
@@ -231,7 +231,7 @@ const FINALIZER_OWNERS: [(&str, &[&str]); 4] = [
     (PVC_PROTECTION, &[CLAIM_PROTECTION]),
 ];
 
-/// Whether a marked volume is reserved, or a reserved one marked: the predicate behind tenancy's condition.
+/// Returns whether a marked volume is reserved, or a reserved one marked: the predicate behind tenancy's condition.
 fn is_for_tenants(change: &Change) -> bool {
     let Some(transition) = change.volume().filter(|_| change.part == Part::Main) else {
         return false;
@@ -266,7 +266,7 @@ fn for_tenants() -> String {
 const CLAIM_REF_CHANGES: &str = "['namespace', 'name', 'uid'].exists(k, \
     oldObject.spec.?claimRef[?k].orValue('') != object.spec.?claimRef[?k].orValue(''))";
 
-/// Whether a volume without a mark comes to be reserved where that labels it.
+/// Returns whether a volume without a mark comes to be reserved where that labels it.
 fn owes_label(change: &Change) -> bool {
     match change.parameters.tenant_label {
         TenantLabel::Manual => false,
@@ -307,8 +307,8 @@ fn dropped<'a>(
     GUARDED_FINALIZERS.into_iter().filter(is_dropped)
 }
 
-/// Whether a program takes off the finalizer of provisioners at the end of a reclaim: which account is the driver's
-/// no condition can know. It is judged in `advise`, so that no reclaim waits for a webhook that is down.
+/// Returns whether a program takes off the finalizer of provisioners at the end of a reclaim: which account is the
+/// driver's no condition can know. It is judged in `advise`, so that no reclaim waits for a webhook that is down.
 ///
 /// Kubernetes: `sig-storage-lib-external-provisioner`, `deleteVolumeOperation`.
 fn ends_reclaim(finalizer: &str, change: &Change, old: &Volume) -> bool {
@@ -394,7 +394,7 @@ fn is_create(change: &Change) -> bool {
     address(change).1 == Operation::Create
 }
 
-/// Whether a controller of the control plane, or a kubelet, makes a write that is its own to make.
+/// Returns whether a controller of the control plane, or a kubelet, makes a write that is its own to make.
 fn is_control_plane(change: &Change) -> bool {
     let (name, write) = (change.user.name.as_str(), address(change));
     if name == CONTROLLER_MANAGER {

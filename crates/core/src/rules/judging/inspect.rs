@@ -65,7 +65,7 @@ fn found_by(rule: &Rule, change: &Change, evidence: &Evidence<'_>) -> Vec<Violat
     }
 }
 
-/// Whether the object goes: what was wrong with it goes too.
+/// Returns whether the object goes: what was wrong with it goes too.
 fn is_ending(change: &Change) -> bool {
     let deletion = match &change.subject {
         ChangedObject::Volume(transition) => transition.latest().deletion,
@@ -75,7 +75,7 @@ fn is_ending(change: &Change) -> bool {
     deletion == Deletion::Terminating
 }
 
-/// Whether the object has its other half, or has lost it.
+/// Returns whether the object has its other half, or has lost it.
 fn is_bound(change: &Change) -> bool {
     match &change.subject {
         ChangedObject::Volume(transition) => match transition.latest().phase {

@@ -90,8 +90,8 @@ pub(super) fn judgement(
     judgement
 }
 
-/// What becomes of every violation in a change. Where a rule must not reveal more, no violation that depends on other
-/// claims or volumes is reported or read: both would reveal it.
+/// Returns what becomes of every violation in a change. Where a rule must not reveal more, no violation that depends on
+/// other claims or volumes is reported or read: both would reveal it.
 fn rulings(
     rules: &[&'static Rule],
     question: Question<'_>,

@@ -27,8 +27,8 @@ pub fn changed(change: &Change) -> impl Iterator<Item = (&str, Option<&str>)> {
         .map(move |key| (&**key, new.and_then(|new| new.labels.get(key))))
 }
 
-/// Whether the API server sends `change` of a namespace, as far as the request shows: only its authorizer knows who
-/// else may write PersistentVolumes.
+/// Returns whether the API server sends `change` of a namespace, as far as the request shows: only its authorizer knows
+/// who else may write PersistentVolumes.
 pub(super) fn are_sent(change: &Change) -> bool {
     changed(change).next().is_some() && !change.user.is_in(SUPERUSERS)
 }

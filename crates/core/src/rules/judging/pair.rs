@@ -30,7 +30,7 @@ pub enum Pair<'a> {
     Unbound,
 }
 
-/// What the reservation of `volume` comes to.
+/// Returns what the reservation of `volume` comes to.
 pub fn pair<'a>(volume: &'a Volume, evidence: &Evidence<'a>) -> Pair<'a> {
     let Reservation::Held(key, uid) = &volume.reservation else { return Pair::Unbound };
     let lookup = evidence.holder(key, uid);

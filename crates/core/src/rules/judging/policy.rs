@@ -106,12 +106,12 @@ impl Policy {
         modes.next_back().copied().unwrap_or_else(|| self.mode(rule))
     }
 
-    /// Whether `mutation` is made.
+    /// Returns whether `mutation` is made.
     pub fn switch(&self, mutation: &Mutation) -> Switch {
         self.mutations.get(mutation.id).copied().unwrap_or(mutation.switch)
     }
 
-    /// What `user` is to the rules.
+    /// Returns what `user` is to the rules.
     pub fn actor(&self, user: &User) -> Actor {
         Actor::of(user, &self.trusted)
     }

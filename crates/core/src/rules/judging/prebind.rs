@@ -39,12 +39,12 @@ pub enum Side {
 }
 
 impl Prebind<'_> {
-    /// Whether both name each other: the binder asks nothing more of such a pair.
+    /// Returns whether both name each other: the binder asks nothing more of such a pair.
     pub fn is_mutual(&self) -> bool {
         matches!(self.pairing, Pairing::Agreed | Pairing::Bound)
     }
 
-    /// What follows from a pair that lacks what the claim asks for.
+    /// Returns what follows from a pair that lacks what the claim asks for.
     pub fn consequence(&self) -> &'static str {
         match self.side {
             Side::Volume | Side::ClaimNames if self.is_mutual() => "the two would be bound anyway",
@@ -71,9 +71,9 @@ impl Prebind<'_> {
         }
     }
 
-    /// What is wrong with the pair, and what follows from it. Of the volume, if that is written: what it has, what the
-    /// claim requests, and what to do instead. Of the claim, if that is: what it requests, what the volume is or has
-    /// instead, and what its author can do.
+    /// Returns what is wrong with the pair, and what follows from it. Of the volume, if that is written: what it has,
+    /// what the claim requests, and what to do instead. Of the claim, if that is: what it requests, what the volume is
+    /// or has instead, and what its author can do.
     pub fn text(
         &self,
         [has, wanted, advice]: [&str; 3],
@@ -95,7 +95,7 @@ impl Prebind<'_> {
         }
     }
 
-    /// What the author of the claim can do, besides `first`.
+    /// Returns what the author of the claim can do, besides `first`.
     pub fn way_out(&self, first: &str) -> String {
         match self.side {
             Side::Volume | Side::ClaimNames => format!("{first} or remove spec.volumeName"),
@@ -166,7 +166,7 @@ pub fn unless_found_or_mutual(prebind: &Prebind<'_>, violation: Violation) -> Vi
     unless_found(prebind, unless_mutual(prebind, violation))
 }
 
-/// What is wrong with a pair whose classes of this `kind` differ; `reserved` says what
+/// Returns what is wrong with a pair whose classes of this `kind` differ; `reserved` says what
 /// happens to a volume that is reserved for such a claim.
 pub fn class_text(
     prebind: &Prebind<'_>,
@@ -247,7 +247,7 @@ fn from_volume<'a>(
     Ok(prebind.map(|prebind| prebind.without(&before)).into_iter().collect())
 }
 
-/// Whether a claim that suited the volume before suits it now, whatever the claim asks for.
+/// Returns whether a claim that suited the volume before suits it now, whatever the claim asks for.
 fn is_as_fit(old: &Volume, new: &Volume) -> bool {
     old.reservation == new.reservation
         && old.deletion == new.deletion
@@ -259,7 +259,7 @@ fn is_as_fit(old: &Volume, new: &Volume) -> bool {
         && old.labels == new.labels
 }
 
-/// Whether the volume's reservation is for this claim, by name alone or by its uid.
+/// Returns whether the volume's reservation is for this claim, by name alone or by its uid.
 pub fn is_reserved_for(volume: &Volume, claim: &Claim) -> bool {
     match pairing(volume, claim) {
         Pairing::Reserved

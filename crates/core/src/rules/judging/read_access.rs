@@ -25,8 +25,8 @@ pub enum ReadAccess {
     Namespaces,
 }
 
-/// Whether `change` makes a PVC name a PersistentVolume that an asker of this `access` may not read, as far as the
-/// request shows.
+/// Returns whether `change` makes a PVC name a PersistentVolume that an asker of this `access` may not read, as far as
+/// the request shows.
 pub(super) fn is_restricted(change: &Change, access: ReadAccess) -> bool {
     match access {
         ReadAccess::Volumes => false,
@@ -165,7 +165,7 @@ impl Restricted<'_> {
         }
     }
 
-    /// Whether the volume says itself that it is for this PVC or its namespace.
+    /// Returns whether the volume says itself that it is for this PVC or its namespace.
     fn is_visible(&self, volume: &Volume, evidence: &Evidence<'_>) -> bool {
         let namespace = &self.claim.key.namespace;
         let is_marked = match volume.audience(namespace) {
@@ -178,8 +178,8 @@ impl Restricted<'_> {
         is_marked || matches!(pairing(volume, self.claim), Pairing::Agreed | Pairing::Bound)
     }
 
-    /// Whether it is free for every namespace, and a binder gives it to this PVC. A marked or reserved volume does not
-    /// fit a PVC to which it is not visible.
+    /// Returns whether it is free for every namespace, and a binder gives it to this PVC. A marked or reserved volume
+    /// does not fit a PVC to which it is not visible.
     fn would_get(&self, volume: &Volume) -> bool {
         self.unlisted == Unlisted::Allow && fit(volume, self.claim, None, FitCheck::Prebind).is_ok()
     }

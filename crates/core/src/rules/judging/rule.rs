@@ -41,8 +41,8 @@ impl Rule {
         self.options.reported_as.unwrap_or(self.id)
     }
 
-    /// Whether it denies users who lack a permission. A request does not show permissions: the API server sends only
-    /// the requests of those users.
+    /// Returns whether it denies users who lack a permission. A request does not show permissions: the API server sends
+    /// only the requests of those users.
     pub fn is_of_permission(&self) -> bool {
         let is_labelling = |request_type: &RequestType| {
             (request_type.endpoint, request_type.resource)
@@ -51,7 +51,7 @@ impl Rule {
         self.request_types.iter().all(is_labelling)
     }
 
-    /// Whether the rule looks at `change` when it comes through `endpoint`.
+    /// Returns whether the rule looks at `change` when it comes through `endpoint`.
     pub fn looks_at(&self, change: &Change, endpoint: Endpoint) -> bool {
         is_routed(self.request_types, change, endpoint)
             && (self.options.terminating == Terminating::Judged || !change.is_terminating())
@@ -83,7 +83,7 @@ impl RuleOptions {
     };
 }
 
-/// Whether one of `request_types` is that of `change` through `endpoint`.
+/// Returns whether one of `request_types` is that of `change` through `endpoint`.
 pub fn is_routed(request_types: &[RequestType], change: &Change, endpoint: Endpoint) -> bool {
     let (resource, operation) = address(change);
     request_types.contains(&RequestType { endpoint, resource, operation })
@@ -346,7 +346,7 @@ impl Example {
         self
     }
 
-    /// What is true afterwards where no rule denies it.
+    /// Returns what is true afterwards where no rule denies it.
     pub const fn then(mut self, then: &'static [Fact]) -> Self {
         self.then = then;
         self

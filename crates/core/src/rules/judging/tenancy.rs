@@ -16,7 +16,7 @@ pub enum Admission {
     Foreign(Vec<Dependency>),
 }
 
-/// Whether `volume` admits claims of `namespace`. One that names neither namespaces nor a tenant is judged as
+/// Returns whether `volume` admits claims of `namespace`. One that names neither namespaces nor a tenant is judged as
 /// `unlisted` says; one that names both admits every namespace that either admits.
 pub fn admission(
     volume: &Volume,

@@ -42,7 +42,7 @@ impl Ruling {
         }
     }
 
-    /// How to override a denial, as a line of its own.
+    /// Returns how to override a denial, as a line of its own.
     fn override_line(&self) -> Option<String> {
         let id = self.rule.reported_id();
         let line = match &self.exemption_hint {
@@ -121,7 +121,7 @@ pub struct Judgement {
 }
 
 impl Verdict {
-    /// Whether the change passes.
+    /// Returns whether the change passes.
     pub fn is_allowed(&self) -> bool {
         self.rulings.iter().all(|ruling| ruling.effect != Effect::Denied)
     }
@@ -171,7 +171,7 @@ impl Verdict {
 }
 
 impl Verdict {
-    /// What is said of the rules that could not be checked: once for all of them.
+    /// Returns what is said of the rules that could not be checked: once for all of them.
     fn unconfirmed(&self) -> Option<String> {
         let is_unconfirmed = |ruling: &&Ruling| ruling.effect == Effect::Unconfirmed;
         let unconfirmed = self.rulings.iter().filter(is_unconfirmed);

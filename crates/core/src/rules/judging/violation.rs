@@ -56,7 +56,7 @@ impl Dependency {
         Self { read, certainty }
     }
 
-    /// Whether the fact was only assumed, or a read failed to confirm it.
+    /// Returns whether the fact was only assumed, or a read failed to confirm it.
     pub(super) fn is_unsure(&self, evidence: &Evidence<'_>) -> bool {
         self.certainty == Certainty::Assumed
             || evidence.confirmation(&self.read) == Confirmation::Failed
@@ -88,12 +88,12 @@ impl Violation {
         Self { field, text, weight: Weight::Open, depends_on: vec![dependency] }
     }
 
-    /// Whether an object that it depends on was not seen.
+    /// Returns whether an object that it depends on was not seen.
     pub fn is_assumed(&self) -> bool {
         self.depends_on.iter().any(|dependency| dependency.certainty == Certainty::Assumed)
     }
 
-    /// Whether a report of it reveals that another volume or claim exists.
+    /// Returns whether a report of it reveals that another volume or claim exists.
     pub(super) fn reveals_storage(&self) -> bool {
         let is_storage =
             |dependency: &Dependency| matches!(dependency.read, Read::Volume(_) | Read::Claim(_));

@@ -94,15 +94,15 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     })
 }
 
-/// What has become of the class of a claim by what an input shows; nothing if it does not show all classes.
+/// Returns what has become of the class of a claim by what an input shows; nothing if it does not show all classes.
 pub fn changed_class(view: &View, listed: &ListedCollections, claim: &Claim) -> Option<String> {
     let class = view.class(claim.class().wanted().name()?).map(AsRef::as_ref);
     let is_known = class.is_some() || listed.has(Collection::Classes);
     is_known.then(|| changed_since(claim, class)).flatten()
 }
 
-/// What has become of the class of a claim that is not bound, by what was noted when the claim was made; nothing if
-/// that is still true, or was not noted. `class` is the class of today, if there is one.
+/// Returns what has become of the class of a claim that is not bound, by what was noted when the claim was made;
+/// nothing if that is still true, or was not noted. `class` is the class of today, if there is one.
 ///
 /// Kubernetes: mode and provisioner of a class cannot be changed; it was deleted and created again.
 pub fn changed_since(claim: &Claim, class: Option<&Class>) -> Option<String> {

@@ -136,12 +136,12 @@ fn of_volume(old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Option<Muta
     })
 }
 
-/// Whether the pair is bound from both sides and stays so.
+/// Returns whether the pair is bound from both sides and stays so.
 fn is_whole(old: &Volume, claim: &Claim) -> bool {
     pairing(old, claim) == Pairing::Bound && claim.deletion == Deletion::NotAsked
 }
 
-/// What a re-applied manifest dropped; nothing if the request means something else.
+/// Returns what a re-applied manifest dropped; nothing if the request means something else.
 fn dropped(old: &Volume, new: &Volume) -> Option<Vec<FieldMutation>> {
     let Reservation::Held(key, uid) = &old.reservation else { return None };
     match &new.reservation {

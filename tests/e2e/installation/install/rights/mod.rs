@@ -98,7 +98,7 @@ fn expect_used(site: &Site, mode: &str) {
     });
 }
 
-/// What the roles that are bound to the accounts say.
+/// Returns what the roles that are bound to the accounts say.
 fn granted(plane: &Plane) -> Rights {
     const API: &str = "/apis/rbac.authorization.k8s.io/v1";
     let mut rights = Rights::new();
@@ -235,7 +235,7 @@ fn resources(plane: &Plane) -> Vec<(String, String)> {
     found
 }
 
-/// What the accounts have asked and were not denied, by the API server's own notes.
+/// Returns what the accounts have asked and were not denied, by the API server's own notes.
 fn used(plane: &Plane) -> Rights {
     let mut used = Rights::new();
     for line in plane.audit_log().lines() {

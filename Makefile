@@ -124,7 +124,7 @@ IMAGE := bindery:dev
 image: dist
 	scripts/image/build.sh $(IMAGE)
 
-# Every promise at its full count: what is counted above runs in full there already; properties get
+# Every guarantee at its full count: what is counted above runs in full there already; properties get
 # forty times their cases, and races have three rounds to show themselves on a real server.
 soak: export PROPTEST_CASES := 10000
 # Some properties throw away what they cannot use; proptest gives up after 1024 of them.

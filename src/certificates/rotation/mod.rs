@@ -19,9 +19,9 @@ use super::parse::{ca_certificates, time};
 /// The validity periods, and the propagation time after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Periods {
-    /// The life of a CA.
+    /// The lifetime of a CA certificate.
     pub ca: SignedDuration,
-    /// The life of a serving certificate.
+    /// The lifetime of a serving certificate.
     pub leaf: SignedDuration,
     /// How long API servers and replicas may take to see a change.
     pub propagation: Duration,

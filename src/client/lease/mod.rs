@@ -38,10 +38,10 @@ pub struct LeaderElection {
 }
 
 /// How soon a lease that was not reached is tried again.
-const LOOK_PERIOD: Duration = Duration::from_secs(1);
+const RETRY_PERIOD: Duration = Duration::from_secs(1);
 
-/// How soon a leader looks at what another has written into its lease.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How soon a leader reads again what another has written into its lease.
+const CONFLICT_RETRY: Duration = Duration::from_millis(50);
 
 /// The channels between a candidate and the rest of the process.
 #[derive(Debug)]
@@ -183,14 +183,14 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         }
     }
 
-    /// Renews the lease if it is ours, takes it if it is free, else looks at it.
+    /// Renews the lease if it is ours, takes it if it is free, else reads it.
     async fn step(&mut self, start: Instant) -> Result<(), LeaseError> {
         if (self.is_ours() || self.is_over(start))
             && let Some((record, _)) = self.seen.clone()
         {
             return self.take(&record, start).await;
         }
-        let found = self.look().await?;
+        let found = self.read_lease().await?;
         let is_news = self.seen.as_ref().is_none_or(|(seen, _)| *seen != found);
         if is_news {
             self.seen = Some((found.clone(), Instant::now()));
@@ -218,13 +218,13 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         now.duration_since(*since) >= duration
     }
 
-    /// Returns how long to wait before looking again: not beyond the time when the lease of others ends.
+    /// Returns how long to wait before the lease is read again: not beyond the time when the lease of others ends.
     fn patience(&self) -> Duration {
-        let look = self.election.timing.look();
-        let Some((record, since)) = &self.seen else { return look };
+        let period = self.election.timing.read_period();
+        let Some((record, since)) = &self.seen else { return period };
         let stored = record.spec.lease_duration_seconds.map(Duration::from_secs);
         let end = *since + stored.unwrap_or(self.election.timing.duration);
-        look.min(end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)))
+        period.min(end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)))
     }
 
     fn is_ours(&self) -> bool {
@@ -239,7 +239,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         }
     }
 
-    /// Returns how long to wait after what went wrong. What another has written since is to be looked at; at once, if
+    /// Returns how long to wait after what went wrong. What another has written since is to be read; at once, if
     /// this replica still takes itself for the leader.
     fn pause_after(&mut self, trouble: &LeaseError) -> Duration {
         if let LeaseError::Request(error) = trouble
@@ -250,14 +250,14 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
             if is_absent(status) {
                 self.gone.get_or_insert_with(Instant::now);
             } else if self.is_ours() {
-                return LOOK_AGAIN;
+                return CONFLICT_RETRY;
             }
         }
-        LOOK_PERIOD
+        RETRY_PERIOD
     }
 
     /// The lease as it is. One that is absent is made: some deployment tools leave leases out.
-    async fn look(&mut self) -> Result<Record, LeaseError> {
+    async fn read_lease(&mut self) -> Result<Record, LeaseError> {
         let found = match self.request(Method::GET, &self.path(), None).await {
             Err(LeaseError::Request(error)) if error.status().is_some_and(is_absent) => {
                 let gone = self.gone.get_or_insert_with(Instant::now).elapsed();

@@ -66,7 +66,7 @@ impl Timing {
 
     /// Returns how often a candidate reads the lease: often enough to see the last renewal soon after it was made, as
     /// the lease expires for it so long after it saw that.
-    pub(super) fn look(&self) -> Duration {
+    pub(super) fn read_period(&self) -> Duration {
         self.period / 4
     }
 

@@ -29,9 +29,9 @@ impl CertificateMetrics {
         self.steps.with_label_values(&[step, outcome]).inc();
     }
 
-    /// Counts a look that showed that nothing can be done.
+    /// Counts that nothing could be done with what was observed.
     pub(super) fn count_blocked(&self) {
-        self.steps.with_label_values(&["look", "failed"]).inc();
+        self.steps.with_label_values(&["observe", "failed"]).inc();
     }
 
     /// Shows when the newest CA certificate expires.

@@ -12,8 +12,8 @@ use super::read::Read;
 use super::view::View;
 use crate::model::{BindingMode, Claim, Deletion, Reservation, Volume, VolumePhase};
 
-/// The first claim in order of age that waits and that would choose `volume` now; none if the volume is
-/// not free, or promised. The read that decides where a claim's class was not seen.
+/// Returns the oldest Pending claim that would choose `volume` now; none if the volume is not free, or is assumed to be
+/// reserved. The read that decides where a claim's class was not seen.
 ///
 /// A volume that was just created (phase Pending) is given too: it need not become Available first.
 ///

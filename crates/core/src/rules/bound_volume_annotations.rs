@@ -45,7 +45,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let mut keys = old.annotations.changed_keys(&new.annotations, VOLUME_PREFIX);
-    keys.retain(|key| !is_drivers_note(new, key));
+    keys.retain(|key| !is_drivers_annotation(new, key));
     let Some(first) = keys.first() else { return Vec::new() };
     let Some((key, dependency)) = bound(old, evidence) else { return Vec::new() };
     let others =
@@ -59,7 +59,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
 }
 
 /// Returns whether the key names the very driver that serves the volume: that is what a driver writes.
-fn is_drivers_note(new: &Volume, key: &str) -> bool {
+fn is_drivers_annotation(new: &Volume, key: &str) -> bool {
     let Backend::Csi(driver) = &new.backend else { return false };
     matches!(key, PROVISIONED_BY | MIGRATED_TO) && new.annotations.get(key) == Some(driver)
 }

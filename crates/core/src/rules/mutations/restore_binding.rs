@@ -91,13 +91,13 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
 /// Kubernetes: `pv_controller.go`, `syncClaim`: without bind-completed, a claim is bound again, or never if its
 /// volume is not free.
 fn of_claim(old: &Claim, new: &Claim) -> Option<MutationPlan> {
-    let notes: Vec<(&str, &str)> = old.annotations.with_prefix(VOLUME_PREFIX).collect();
-    let keeps_note = notes.iter().any(|(key, _)| new.annotations.has(key));
-    if old.phase != ClaimPhase::Bound || !old.annotations.has(BIND_COMPLETED) || keeps_note {
+    let annotations: Vec<(&str, &str)> = old.annotations.with_prefix(VOLUME_PREFIX).collect();
+    let keeps_annotation = annotations.iter().any(|(key, _)| new.annotations.has(key));
+    if old.phase != ClaimPhase::Bound || !old.annotations.has(BIND_COMPLETED) || keeps_annotation {
         return None;
     }
     let restored =
-        notes.into_iter().map(|(key, _)| FieldMutation::RestoreAnnotation(key.to_owned()));
+        annotations.into_iter().map(|(key, _)| FieldMutation::RestoreAnnotation(key.to_owned()));
     let drops_protection =
         old.finalizers.has(CLAIM_PROTECTION) && !new.finalizers.has(CLAIM_PROTECTION);
     let protection = drops_protection.then_some(FieldMutation::RestoreFinalizer(CLAIM_PROTECTION));
@@ -158,14 +158,14 @@ fn dropped(old: &Volume, new: &Volume) -> Option<Vec<FieldMutation>> {
     }
 }
 
-/// claimRef, protection and notes, if all that were there are dropped by one request: that is a
+/// claimRef, protection and annotations, if all that were there are dropped by one request: that is a
 /// manifest from before the binding. To drop claimRef alone is intended.
 fn dropped_together(old: &Volume, new: &Volume) -> Option<Vec<FieldMutation>> {
-    let notes: Vec<(&str, &str)> = old.annotations.with_prefix(VOLUME_PREFIX).collect();
+    let annotations: Vec<(&str, &str)> = old.annotations.with_prefix(VOLUME_PREFIX).collect();
     let protected = old.finalizers.has(VOLUME_PROTECTION);
     let keeps_protection = protected && new.finalizers.has(VOLUME_PROTECTION);
-    let keeps_note = notes.iter().any(|(key, _)| new.annotations.has(key));
-    if keeps_protection || keeps_note || (!protected && notes.is_empty()) {
+    let keeps_annotation = annotations.iter().any(|(key, _)| new.annotations.has(key));
+    if keeps_protection || keeps_annotation || (!protected && annotations.is_empty()) {
         return None;
     }
     let mut fields = vec![FieldMutation::RestoreReservation];
@@ -173,6 +173,6 @@ fn dropped_together(old: &Volume, new: &Volume) -> Option<Vec<FieldMutation>> {
         fields.push(FieldMutation::RestoreFinalizer(VOLUME_PROTECTION));
     }
     fields
-        .extend(notes.into_iter().map(|(key, _)| FieldMutation::RestoreAnnotation(key.to_owned())));
+        .extend(annotations.into_iter().map(|(key, _)| FieldMutation::RestoreAnnotation(key.to_owned())));
     Some(fields)
 }

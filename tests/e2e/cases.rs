@@ -6,7 +6,7 @@ use crate::binding::{controller, differential, failures, lifecycle, recycler, wr
 use crate::control_plane::{lifetime, smoke};
 use crate::denials::{attacks, namespace_labels, rules};
 use crate::installation::{certificates, install, overload};
-use crate::predictions::{backup, check, explain, gitops, overrides, tutorial};
+use crate::predictions::{backup, check, explain, gitops, overrides, pictures, tutorial};
 use crate::runner::Case;
 use crate::tenant_isolation::{restricted, tenancy, volume_labels};
 use crate::{no_false_denials, provisioners, storage_lifecycle};
@@ -42,6 +42,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         tutorial::CASES,
         backup::CASES,
         overrides::CASES,
+        pictures::CASES,
         volume_labels::CASES,
         namespace_labels::CASES,
         lifecycle::CASES,

@@ -14,7 +14,7 @@ const COLUMNS: usize = 100;
 enum Step {
     /// A command that is run; shown without the path that precedes the file of the example.
     Run(&'static str),
-    /// A command against a cluster, and what kubectl answers.
+    /// A command against a cluster, and what kubectl answers there, as an end-to-end case checks.
     Show(&'static str, &'static str),
 }
 
@@ -45,16 +45,16 @@ fn the_picture_of_a_pending_claim_is_current() {
     let shown = [
         Step::Show(
             "kubectl get pvc -n media films",
-            "NAME    STATUS    VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   AGE\n\
-             films   Pending                                      archive        3d",
+            "NAME    STATUS    VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATTRIBUTESCLASS   AGE\n\
+             films   Pending                                      archive        <unset>                 3d",
         ),
         Step::Run(EXPLAIN),
         Step::Show(FIX, "persistentvolume/nfs-films patched"),
         Step::Run(EXPLAIN),
         Step::Show(
             "kubectl get pvc -n media films",
-            "NAME    STATUS   VOLUME      CAPACITY   ACCESS MODES   STORAGECLASS   AGE\n\
-             films   Bound    nfs-films   100Gi      RWX            archive        3d",
+            "NAME    STATUS   VOLUME      CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATTRIBUTESCLASS   AGE\n\
+             films   Bound    nfs-films   100Gi      RWX            archive        <unset>                 3d",
         ),
     ];
     let dumps = BTreeMap::from([(1, DUMP.to_owned()), (3, repaired)]);

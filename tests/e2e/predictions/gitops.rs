@@ -72,8 +72,9 @@ fn pipelines_hold_the_same_commands(blocks: &[String]) {
         for document in &documents {
             commands(&document.to_json(), &mut lines);
         }
-        for line in lines {
-            assert!(known.contains(&forms(&line)), "{line} is in no block that is run");
+        // In a container of GitHub the checkout belongs to another user.
+        for line in lines.iter().filter(|line| !line.starts_with("git config ")) {
+            assert!(known.contains(&forms(line)), "{line} is in no block that is run");
             checked += 1;
         }
     }
@@ -172,7 +173,7 @@ impl Shell<'_> {
         assert!(output.status.success(), "{commands}\n{output:?}");
     }
 
-    fn output(&self, commands: &str) -> Output {
+    pub(super) fn output(&self, commands: &str) -> Output {
         let own = std::env::var_os("PATH").unwrap_or_default();
         let binary = Path::new(env!("CARGO_BIN_EXE_bindery")).parent().unwrap();
         let folders = [binary.to_owned(), self.plane.binaries().to_owned()];

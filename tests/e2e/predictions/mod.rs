@@ -5,4 +5,5 @@ pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod gitops;
 pub(crate) mod overrides;
+pub(crate) mod pictures;
 pub(crate) mod tutorial;

@@ -32,6 +32,7 @@ fn the_tutorial_runs_as_it_is_written() {
     with_long_timeout(&plane);
     let dry: usize = run(audit_part);
     drop(audited);
+    shell.run("kubectl delete validatingwebhookconfiguration,mutatingwebhookconfiguration bindery");
     let _webhook = Installed::on(&plane, Registered::Everything);
     with_long_timeout(&plane);
     let denied: usize = run(enforced);

@@ -7,6 +7,7 @@ mod operations;
 mod other_binders;
 mod recent_writes;
 mod recycling;
+mod store;
 mod tenancy;
 mod unreadable;
 

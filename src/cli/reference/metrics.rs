@@ -35,11 +35,13 @@ fn table(out: &mut String, rows: impl Iterator<Item = &'static MetricRow>) {
     }
 }
 
-/// The type in the text format of a type of the client library.
+/// The type in the text format of a type of the client library, which has these three families.
 fn prometheus_type(kind: &str) -> &'static str {
-    match kind {
-        "Histogram" | "HistogramVec" => "histogram",
-        "IntCounter" | "IntCounterVec" => "counter",
-        _ => "gauge",
+    if kind.starts_with("Histogram") {
+        "histogram"
+    } else if kind.contains("Counter") {
+        "counter"
+    } else {
+        "gauge"
     }
 }

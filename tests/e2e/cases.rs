@@ -6,7 +6,7 @@ use crate::binding::{controller, differential, failures, lifecycle, recycler, wr
 use crate::control_plane::{lifetime, smoke};
 use crate::denials::{attacks, namespace_labels, rules};
 use crate::installation::{certificates, install, overload};
-use crate::predictions::{backup, check, explain, gitops, overrides, pictures, tutorial};
+use crate::predictions::{backup, check, ci, explain, overrides, pictures, tutorial};
 use crate::runner::Case;
 use crate::tenant_isolation::{restricted, tenancy, volume_labels};
 use crate::{no_false_denials, provisioners, storage_lifecycle};
@@ -27,6 +27,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         install::restarts::CASES,
         install::renewals::CASES,
         install::outages::CASES,
+        install::pages::CASES,
         install::provided::CASES,
         install::rights::CASES,
         install::without_root::CASES,
@@ -38,7 +39,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         certificates::CASES,
         controller::CASES,
         explain::CASES,
-        gitops::CASES,
+        ci::CASES,
         tutorial::CASES,
         backup::CASES,
         overrides::CASES,

@@ -7,6 +7,7 @@ pub(crate) mod installed;
 pub(crate) mod local_path;
 pub(crate) mod network;
 pub(crate) mod node;
+pub(crate) mod page;
 pub(crate) mod plane;
 pub(crate) mod proxy;
 pub(crate) mod recorder;

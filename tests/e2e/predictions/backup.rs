@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::gitops::{Shell, fenced};
 use crate::installed::{Installed, Registered, with_long_timeout};
 use crate::no_false_denials::world::World;
+use crate::page::{Shell, fenced};
 use crate::plane::persona::{ADMIN, ARRANGER};
 use crate::plane::{Peers, Plane};
 use crate::runner::{Case, case};

@@ -2,8 +2,8 @@
 
 pub(crate) mod backup;
 pub(crate) mod check;
+pub(crate) mod ci;
 pub(crate) mod explain;
-pub(crate) mod gitops;
 pub(crate) mod overrides;
 pub(crate) mod pictures;
 pub(crate) mod tutorial;

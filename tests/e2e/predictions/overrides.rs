@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::gitops::{Shell, fenced};
 use crate::eventually::eventually;
 use crate::installed::{Installed, Registered, with_long_timeout};
 use crate::no_false_denials::world::World;
+use crate::page::{Shell, fenced};
 use crate::plane::persona::{ADMIN, STORAGE_ADMIN};
 use crate::plane::{Peers, Plane};
 use crate::runner::{Case, case};

@@ -6,9 +6,9 @@ use std::time::Duration;
 use bindery::document;
 use serde_json::Value;
 
-use super::gitops::Shell;
 use crate::eventually::eventually;
 use crate::no_false_denials::world::World;
+use crate::page::Shell;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Peers, Plane};
 use crate::runner::{Case, case};

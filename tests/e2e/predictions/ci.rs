@@ -3,13 +3,11 @@
 //! Not here: what the commands find in general (`tests/cli`); what applies do to bound pairs
 //! (`no_false_denials::gitops`).
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
 use bindery::document;
 use serde_json::{Value, json};
 
-use crate::plane::persona::{ADMIN, Persona, STORAGE_ADMIN};
+use crate::page::{Shell, fenced};
+use crate::plane::persona::{ADMIN, STORAGE_ADMIN};
 use crate::plane::{Body, Peers, Plane};
 use crate::runner::{Case, case};
 use hyper::Method;
@@ -97,20 +95,6 @@ fn commands(value: &Value, lines: &mut Vec<String>) {
     }
 }
 
-/// The blocks of the page in this language; those of a list are indented.
-pub(super) fn fenced(page: &str, language: &str) -> Vec<String> {
-    let (mut blocks, mut open) = (Vec::new(), None);
-    for line in page.lines() {
-        match (&mut open, line.trim()) {
-            (Some(_), "```") => blocks.extend(open.take()),
-            (Some(block), _) => *block = format!("{block}{line}\n"),
-            (None, fence) if fence == format!("```{language}") => open = Some(String::new()),
-            (None, _) => {}
-        }
-    }
-    blocks
-}
-
 const VOLUME: &str = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv-db}\nspec:\n  capacity: {storage: 10Gi}\n  \
     accessModes: [ReadWriteOnce]\n  persistentVolumeReclaimPolicy: Retain\n  storageClassName: \"\"\n  \
     nfs: {server: nfs.example.com, path: /db}\n  claimRef: {namespace: db, name: data}\n";
@@ -157,35 +141,4 @@ fn repository(shell: &Shell<'_>) {
         "git init -q -b main . && git config user.email a@example.com && git config user.name a && \
          git add -A && git commit -qm manifests && git update-ref refs/remotes/origin/main main",
     );
-}
-
-/// A shell in the repository in which `bindery`, `kubectl` and `helm` are those under test.
-pub(super) struct Shell<'a> {
-    pub(super) plane: &'a Plane,
-    pub(super) folder: &'a Path,
-    pub(super) user: Persona,
-}
-
-impl Shell<'_> {
-    #[track_caller]
-    pub(super) fn run(&self, commands: &str) {
-        let output = self.output(commands);
-        assert!(output.status.success(), "{commands}\n{output:?}");
-    }
-
-    pub(super) fn output(&self, commands: &str) -> Output {
-        let own = std::env::var_os("PATH").unwrap_or_default();
-        let binary = Path::new(env!("CARGO_BIN_EXE_bindery")).parent().unwrap();
-        let folders = [binary.to_owned(), self.plane.binaries().to_owned()];
-        let folders = folders.into_iter().chain(std::env::split_paths(&own));
-        Command::new("bash")
-            .args(["-eu", "-o", "pipefail", "-c", commands])
-            .current_dir(self.folder)
-            .env("PATH", std::env::join_paths(folders).unwrap())
-            .env("HOME", self.plane.home())
-            .env("KUBECONFIG", self.plane.kubeconfig(self.user))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
-    }
 }

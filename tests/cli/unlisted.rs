@@ -58,6 +58,17 @@ fn a_change_of_a_bound_volume_is_unverified_where_its_claim_is_not_shown() {
 }
 
 #[test]
+fn a_result_that_depends_on_an_object_names_it() {
+    let folder = Folder::new();
+    let reserved = "  claimRef: {namespace: db, name: gone, uid: u-1}\n";
+    folder.write("reserved.yaml", super::volume("1Gi") + reserved);
+    let scanned = folder.run(&["scan", "-f", "reserved.yaml"]);
+    let text = "[prebind-taken] this depends on PVC \"db/gone\", of which there was no list; the result is not known\n    \
+        fix: give a dump of the cluster that holds it\n";
+    assert!(scanned.stdout.contains(text), "{scanned:?}");
+}
+
+#[test]
 fn an_object_that_a_dump_cannot_show_is_not_taken_for_a_new_one() {
     let folder = Folder::new();
     folder.write("claims.yaml", LIVE.replace("PersistentVolume\n", "Secret\n"));

@@ -2,6 +2,7 @@
 //!
 //! Not here: who sends them (`client`), and what a decision concludes from a result (`evidence`).
 
+use std::fmt;
 use std::sync::Arc;
 
 use arcstr::ArcStr;
@@ -33,6 +34,26 @@ pub enum Read {
     DefaultClass,
     /// GET of a Lease in this namespace.
     Lease(ArcStr, Box<str>),
+}
+
+/// What is read, as a message names it.
+impl fmt::Display for Read {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Claim(key) => write!(f, "PVC \"{key}\""),
+            Self::Volume(name) => write!(f, "PV \"{name}\""),
+            Self::Class(name) => write!(f, "StorageClass \"{name}\""),
+            Self::PodsUsing(key) | Self::LivePods(key) => {
+                write!(f, "the pods of Namespace \"{}\"", key.namespace)
+            }
+            Self::Node(name) => write!(f, "Node \"{name}\""),
+            Self::AnyNode(_) => f.write_str("the Nodes"),
+            Self::Namespace(name) => write!(f, "Namespace \"{name}\""),
+            Self::Owner(_, owner) => owner.fmt(f),
+            Self::DefaultClass => f.write_str("the StorageClasses"),
+            Self::Lease(namespace, name) => write!(f, "Lease \"{namespace}/{name}\""),
+        }
+    }
 }
 
 /// What became of an owner.

@@ -83,7 +83,10 @@ impl Violation {
     /// An open question that `read` answers: whether there is a violation depends on an object that was not read yet.
     /// If the read fails, it stays open.
     pub fn open(field: &'static str, read: Read) -> Self {
-        let text = "an object that this depends on was not read; the result is unknown".to_owned();
+        let text = format!(
+            "this depends on {read}, of which there was no list; the result is not known; give a \
+             dump of the cluster that holds it"
+        );
         let dependency = Dependency { read, certainty: Certainty::Assumed };
         Self { field, text, weight: Weight::Open, depends_on: vec![dependency] }
     }

@@ -9,7 +9,7 @@ use crate::rules::{self, ConfiguredExemption, Exemptable, Policy};
 
 impl ConfigurationParser {
     pub(super) fn exemptions(&mut self, node: &TreeNode, policy: &mut Policy) {
-        for entry in self.map(node, "exemptions") {
+        for entry in self.known(node, "exemptions") {
             match entry.key.as_str() {
                 "maxDuration" => match entry.value.text().and_then(duration) {
                     Some(longest) => policy.longest_exemption = longest,
@@ -23,7 +23,7 @@ impl ConfigurationParser {
                     policy.exemptions =
                         list.iter().filter_map(|item| self.exemption(item)).collect();
                 }
-                _ => self.unknown(entry, "maxDuration, list"),
+                _ => {}
             }
         }
     }
@@ -31,7 +31,7 @@ impl ConfigurationParser {
     fn exemption(&mut self, node: &TreeNode) -> Option<ConfiguredExemption> {
         let (mut rules, mut until, mut reason) = (Vec::new(), None, None);
         let (mut namespaces, mut users) = (Vec::new(), Vec::new());
-        for entry in self.map(node, "an exemption") {
+        for entry in self.known(node, "exemptions.list[]") {
             let value = &entry.value;
             match entry.key.as_str() {
                 "rules" => {
@@ -44,10 +44,10 @@ impl ConfigurationParser {
                 "users" => users = self.names(value, "exemptions.list.users"),
                 "until" => until = self.time(value),
                 "reason" => reason = self.text(value, "reason"),
-                _ => self.unknown(entry, "rules, namespaces, users, until, reason"),
+                _ => {}
             }
         }
-        self.needs(node, "an exemption", &["rules", "until", "reason"]);
+        self.needs(node, "exemptions.list[]");
         let (until, reason) = (until?, reason?);
         Some(ConfiguredExemption { rules, namespaces, users, until, reason })
     }

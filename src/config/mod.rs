@@ -3,26 +3,9 @@
 //! Webhook, controller and command line use the same file, so that `check` judges as the webhook does. Not here: flags
 //! (`cli`).
 //!
-//! ```yaml
-//! apiVersion: bindery.dev/v1
-//! kind: Config
-//! profile: baseline            # audit, baseline or strict
-//! rules: {modes: {prebind-taken: warn}, parameters: {maxWaste: 10, unlisted: allow}}
-//! overrides:                   # other modes in some namespaces; of several that match, the last counts
-//! - {namespaceSelector: {matchLabels: {team: qa}}, rules: {prebind-capacity: off}}
-//! mutations: {delayed-binding: false}
-//! tenancy: {label: auto}       # volumes get the tenant of their first claim's namespace; default: manual
-//! trusted: {binders: ["system:serviceaccount:x:binder"], populators: [], provisioners: []}
-//! ownController: system:serviceaccount:bindery:bindery-controller
-//! exemptions:
-//!   maxDuration: 168h          # how far ahead an annotation may exempt
-//!   list:                      # without an annotation; namespaces and users: all unless named
-//!   - {rules: [bound-volume-delete], users: [jane], until: 2030-01-31T18:00:00Z, reason: moving to new disks}
-//! recycler:                    # how the controller empties volumes with the policy Recycle
-//!   namespace: bindery         # of its pods; default: that of the controller's lease
-//!   image: registry.k8s.io/build-image/debian-base:bookworm-v1.0.6    # of the built-in pod
-//!   timeouts: {nfs: {minimum: 5m, perGi: 30s}, hostPath: {minimum: 1m, perGi: 30s}}
-//! ```
+#![doc = "```yaml"]
+#![doc = include_str!("example.yaml")]
+#![doc = "```"]
 //!
 //! Instead of `recycler.image`, `recycler.podTemplate` gives a pod or a pod template object of the
 //! operator's own. The first of its `spec.volumes` is replaced by the volume to be recycled, whatever it
@@ -44,6 +27,7 @@
 
 mod configuration;
 mod exemptions;
+mod keys;
 mod overrides;
 mod read;
 mod recycler;
@@ -52,6 +36,7 @@ mod recycler;
 mod tests;
 
 pub use self::configuration::{Configuration, ConfigurationError, ConfigurationProblem};
+pub use self::keys::{ConfigurationKey, EXAMPLE, KEYS};
 pub use self::recycler::{PodTemplate, Recycler, Timeout};
 use crate::document::{self, Position};
 

@@ -15,7 +15,7 @@ impl ConfigurationParser {
 
     fn one_override(&mut self, node: &TreeNode) -> Option<Override> {
         let (mut selector, mut modes) = (None, BTreeMap::new());
-        for entry in self.map(node, "an override") {
+        for entry in self.known(node, "overrides[]") {
             match entry.key.as_str() {
                 "namespaceSelector" => selector = self.selector(&entry.value),
                 "rules" => {
@@ -25,10 +25,10 @@ impl ConfigurationParser {
                         }
                     }
                 }
-                _ => self.unknown(entry, "namespaceSelector, rules"),
+                _ => {}
             }
         }
-        self.needs(node, "an override", &["namespaceSelector", "rules"]);
+        self.needs(node, "overrides[]");
         Some(Override { namespaces: selector?, modes })
     }
 

@@ -6,6 +6,7 @@
 use jiff::{SignedDuration, Span};
 
 use super::configuration::{Configuration, ConfigurationProblem};
+use super::keys::{keys_at, required_at};
 use crate::document::{Entry, Position, Shape, TreeNode, quoted};
 use crate::model::TenantLabel;
 use crate::rules::mutations::{self, MUTATIONS};
@@ -33,10 +34,9 @@ pub(super) fn configuration(
     if let Some(profile) = document.get("profile") {
         parser.profile(profile, &mut configuration);
     }
-    for entry in parser.map(document, "the configuration") {
+    for entry in parser.known(document, "") {
         let value = &entry.value;
         match entry.key.as_str() {
-            "apiVersion" | "kind" | "profile" => {}
             "rules" => parser.rules(value, &mut configuration),
             "mutations" => parser.mutations(value, &mut configuration),
             "trusted" => parser.trusted(value, &mut configuration),
@@ -49,11 +49,7 @@ pub(super) fn configuration(
             "exemptions" => parser.exemptions(value, &mut configuration.policy),
             "overrides" => configuration.policy.override_modes(parser.overrides(value)),
             "recycler" => parser.recycler(value, &mut configuration.recycler),
-            _ => parser.unknown(
-                entry,
-                "apiVersion, kind, profile, rules, mutations, tenancy, overrides, trusted, \
-                 ownController, exemptions, recycler",
-            ),
+            _ => {}
         }
     }
     parser.problems.sort_by_key(|problem| problem.at);
@@ -83,19 +79,32 @@ impl ConfigurationParser {
         self.add(entry.at, format!("unknown key {}; known are {known}", quoted(&entry.key)));
     }
 
+    /// The entries of the map at this path whose keys are known ([`KEYS`](super::KEYS)). Notes each other one.
+    pub(super) fn known<'a>(&mut self, node: &'a TreeNode, path: &str) -> Vec<&'a Entry> {
+        let keys = keys_at(path);
+        let (known, unknown): (Vec<&Entry>, Vec<&Entry>) = self
+            .map(node, &named(path))
+            .iter()
+            .partition(|entry| keys.contains(&entry.key.as_str()));
+        for entry in unknown {
+            self.unknown(entry, &keys.join(", "));
+        }
+        known
+    }
+
+    /// Notes the keys that the map at this path lacks.
+    pub(super) fn needs(&mut self, node: &TreeNode, path: &str) {
+        let is_map = matches!(node.shape, Shape::Map(_));
+        for key in required_at(path).filter(|key| is_map && node.get(key).is_none()) {
+            self.add(node.at, format!("{} needs {key}", named(path)));
+        }
+    }
+
     pub(super) fn map<'a>(&mut self, node: &'a TreeNode, name: &str) -> &'a [Entry] {
         if !matches!(node.shape, Shape::Map(_) | Shape::Null) {
             self.add(node.at, format!("{name} must be a map, not {}", node.kind()));
         }
         node.entries()
-    }
-
-    /// Notes the keys that a map lacks.
-    pub(super) fn needs(&mut self, node: &TreeNode, name: &str, keys: &[&str]) {
-        let is_map = matches!(node.shape, Shape::Map(_));
-        for key in keys.iter().filter(|key| is_map && node.get(key).is_none()) {
-            self.add(node.at, format!("{name} needs {key}"));
-        }
     }
 
     pub(super) fn list<'a>(&mut self, node: &'a TreeNode, name: &str) -> &'a [TreeNode] {
@@ -129,7 +138,7 @@ impl ConfigurationParser {
     }
 
     fn rules(&mut self, node: &TreeNode, configuration: &mut Configuration) {
-        for entry in self.map(node, "rules") {
+        for entry in self.known(node, "rules") {
             match entry.key.as_str() {
                 "modes" => {
                     for entry in self.map(&entry.value, "rules.modes") {
@@ -139,11 +148,11 @@ impl ConfigurationParser {
                     }
                 }
                 "parameters" => {
-                    for entry in self.map(&entry.value, "rules.parameters") {
+                    for entry in self.known(&entry.value, "rules.parameters") {
                         self.parameter(entry, &mut configuration.policy.parameters);
                     }
                 }
-                _ => self.unknown(entry, "modes, parameters"),
+                _ => {}
             }
         }
     }
@@ -164,7 +173,7 @@ impl ConfigurationParser {
                     "rules.parameters.unlisted must be allow or deny".to_owned(),
                 ),
             },
-            _ => self.unknown(entry, "maxWaste, unlisted"),
+            _ => {}
         }
     }
 
@@ -204,7 +213,7 @@ impl ConfigurationParser {
     }
 
     fn tenancy(&mut self, node: &TreeNode, policy: &mut Policy) {
-        for entry in self.map(node, "tenancy") {
+        for entry in self.known(node, "tenancy") {
             let word = entry.value.text();
             let label = TenantLabel::ALL.into_iter().find(|label| Some(label.as_str()) == word);
             match (entry.key.as_str(), label) {
@@ -212,20 +221,20 @@ impl ConfigurationParser {
                 ("label", None) => {
                     self.add(entry.value.at, "tenancy.label must be manual or auto".to_owned());
                 }
-                _ => self.unknown(entry, "label"),
+                _ => {}
             }
         }
     }
 
     fn trusted(&mut self, node: &TreeNode, configuration: &mut Configuration) {
         let trusted = &mut configuration.policy.trusted;
-        for entry in self.map(node, "trusted") {
+        for entry in self.known(node, "trusted") {
             let value = &entry.value;
             match entry.key.as_str() {
                 "binders" => trusted.binders = self.names(value, "trusted.binders"),
                 "populators" => trusted.populators = self.names(value, "trusted.populators"),
                 "provisioners" => trusted.provisioners = self.names(value, "trusted.provisioners"),
-                _ => self.unknown(entry, "binders, populators, provisioners"),
+                _ => {}
             }
         }
     }
@@ -234,6 +243,15 @@ impl ConfigurationParser {
     pub(super) fn names(&mut self, node: &TreeNode, name: &str) -> Vec<String> {
         let items = self.list(node, name);
         items.iter().filter_map(|item| self.text(item, &format!("an entry of {name}"))).collect()
+    }
+}
+
+/// What a message calls the map at a path.
+fn named(path: &str) -> String {
+    match (path, path.strip_suffix("[]")) {
+        ("", _) => "the configuration".to_owned(),
+        (_, Some(list)) => format!("an entry of {list}"),
+        (_, None) => path.to_owned(),
     }
 }
 

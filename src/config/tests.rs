@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::{Configuration, read};
+use super::{Configuration, KEYS, read};
 use crate::model::{Deletion, Namespace, TenantLabel};
 use crate::rules::{self, Mode, RULES, Switch, TENANT_LABEL, Unlisted};
 
@@ -47,6 +47,22 @@ fn every_key_has_its_effect() {
     assert_eq!(policy.trusted.provisioners, ["d"]);
     assert_eq!(policy.longest_exemption, SignedDuration::from_hours(24));
     assert_eq!(read.own_controller, "d");
+}
+
+/// A key that the table has and the parser does not read would be ignored.
+#[test]
+fn every_key_of_the_table_is_read() {
+    for key in KEYS {
+        let nested = key.path.rsplit('.').fold("[[1]]".to_owned(), |value, part| {
+            match part.strip_suffix("[]") {
+                Some(list) => format!("{{{list}: [{value}]}}"),
+                None => format!("{{{part}: {value}}}"),
+            }
+        });
+        let problems = read(&nested, "c.yaml").expect_err("the value is of no key").to_string();
+        let name = key.path.rsplit('.').next().unwrap_or_default();
+        assert!(problems.contains(&format!("{name} must be ")), "{}: {problems}", key.path);
+    }
 }
 
 /// The value switches the mutation, the registrations and the controller.
@@ -145,15 +161,15 @@ fn a_wrong_override_or_exemption_is_reported_with_its_place() {
          \x20 - {rules: [protection-finalizer, none], until: tomorrow, who: me}\n\
          rules: {parameters: {maxWaste: 0, unlisted: maybe, more: 1}}\n");
     insta::assert_snapshot!(message, @r#"
-    c.yaml:4:3: an override needs namespaceSelector
+    c.yaml:4:3: an entry of overrides needs namespaceSelector
     c.yaml:4:12: unknown rule "no-such-rule"; `bindery rule` lists them
     c.yaml:5:23: namespaceSelector selects every namespace; name a label, or use rules.modes
     c.yaml:5:50: mode of prebind-class must be deny, warn, audit or off
     c.yaml:6:43: the value of a label must be text, not a number; quote it
     c.yaml:6:66: "Near" is not an operator of the term on "a"; use one of In, NotIn, Exists, DoesNotExist
     c.yaml:6:92: an entry of matchExpressions needs key and operator
-    c.yaml:8:3: an override must be a map, not text
-    c.yaml:11:5: an exemption needs reason
+    c.yaml:8:3: an entry of overrides must be a map, not text
+    c.yaml:11:5: an entry of exemptions.list needs reason
     c.yaml:11:14: rule protection-finalizer knows no exemption; leave it out
     c.yaml:11:36: unknown rule "none"; `bindery rule` lists them
     c.yaml:11:50: until must be a time like 2030-01-31T18:00:00Z

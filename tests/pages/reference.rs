@@ -22,7 +22,12 @@ fn ids() -> impl Iterator<Item = &'static str> {
 fn reference_pages_are_current() {
     expect_current("docs/reference/cli.md", &output("bindery generate cli"));
     expect_current(&format!("{RULE_PAGES}/README.md"), &output("bindery generate rules"));
-    expect_current("docs/reference/metrics.md", &output("bindery generate metrics"));
+    for name in ["metrics", "configuration"] {
+        expect_current(
+            &format!("docs/reference/{name}.md"),
+            &output(&format!("bindery generate {name}")),
+        );
+    }
     for id in ids() {
         expect_current(&format!("{RULE_PAGES}/{id}.md"), &output(&format!("bindery rule {id}")));
     }

@@ -340,6 +340,8 @@ pub enum Generate {
     Cli,
     /// The table of metrics, as Markdown.
     Metrics,
+    /// The keys of the configuration file, as Markdown.
+    Configuration,
     /// The completion script of a shell.
     Completion {
         /// The shell.

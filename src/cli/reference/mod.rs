@@ -1,12 +1,14 @@
-//! The reference pages of rules, mutations and metrics, as Markdown.
+//! The reference pages of rules, mutations, metrics and the configuration file, as Markdown.
 //!
 //! Everything in them comes from the values themselves, and the text of a denial from evaluating the example.
 
+mod configuration;
 mod metrics;
 mod scene;
 
 use std::fmt::Write as _;
 
+pub use self::configuration::configuration;
 pub use self::metrics::metrics;
 use self::scene::scene;
 use super::example::{ExampleError, judge, judge_without_mutations};

@@ -13,7 +13,7 @@ use crate::model::name_syntax::is_dns_label;
 
 impl ConfigurationParser {
     pub(in crate::config) fn recycler(&mut self, node: &TreeNode, recycler: &mut Recycler) {
-        for entry in self.map(node, "recycler") {
+        for entry in self.known(node, "recycler") {
             let value = &entry.value;
             match entry.key.as_str() {
                 "namespace" => recycler.namespace = self.namespace(value),
@@ -24,7 +24,7 @@ impl ConfigurationParser {
                     }
                 }
                 "timeouts" => self.timeouts(value, recycler),
-                _ => self.unknown(entry, "namespace, image, podTemplate, timeouts"),
+                _ => {}
             }
         }
     }
@@ -50,18 +50,18 @@ impl ConfigurationParser {
     }
 
     fn timeouts(&mut self, node: &TreeNode, recycler: &mut Recycler) {
-        for entry in self.map(node, "recycler.timeouts") {
+        for entry in self.known(node, "recycler.timeouts") {
             match entry.key.as_str() {
                 "nfs" => self.timeout(entry, &mut recycler.nfs),
                 "hostPath" => self.timeout(entry, &mut recycler.host_path),
-                _ => self.unknown(entry, "nfs, hostPath"),
+                _ => {}
             }
         }
     }
 
     fn timeout(&mut self, kind: &Entry, timeout: &mut Timeout) {
         let name = format!("recycler.timeouts.{}", kind.key);
-        for entry in self.map(&kind.value, &name) {
+        for entry in self.known(&kind.value, &name) {
             let time = entry.value.text().and_then(time);
             let time = time.and_then(|time| Duration::try_from(time).ok());
             let name = format!("{name}.{}", entry.key);
@@ -75,7 +75,7 @@ impl ConfigurationParser {
                 ("perGi", None) => {
                     self.add(entry.value.at, format!("{name} must be a time like 30s, or 0s"));
                 }
-                _ => self.unknown(entry, "minimum, perGi"),
+                _ => {}
             }
         }
     }

@@ -19,6 +19,25 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Every code, in order.
+    pub const ALL: [Self; 5] =
+        [Self::Clean, Self::Denied, Self::Usage, Self::FailOn, Self::Unreachable];
+
+    /// What it means, as the reference page says it.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Clean => "clean, or warnings only",
+            Self::Denied => {
+                "something is denied, by Bindery or by the API server; a plan has a PVC that cannot bind, is Lost, in \
+                 conflict or unknown; an explained object needs an action of yours; an installation has a fault; \
+                 nothing matched and `--require-match` was given"
+            }
+            Self::Usage => "wrong usage, or input that cannot be read",
+            Self::FailOn => "only findings that `--fail-on` names",
+            Self::Unreachable => "the cluster cannot be reached",
+        }
+    }
+
     /// The number that the process ends with.
     pub fn code(self) -> u8 {
         self as u8

@@ -44,7 +44,7 @@ pub const KEYS: &[ConfigurationKey] = &[
     optional(
         "rules.parameters.maxWaste",
         "how many times larger than its PVC a PV may be before `oversized-volume` reports it",
-        "10",
+        "`10`",
     ),
     optional(
         "rules.parameters.unlisted",
@@ -88,10 +88,14 @@ pub const KEYS: &[ConfigurationKey] = &[
         "`168h`",
     ),
     required("exemptions.list[].rules", "the rules from which changes are exempt"),
-    optional("exemptions.list[].namespaces", "the Namespaces whose PVCs they concern", "all"),
+    optional(
+        "exemptions.list[].namespaces",
+        "the Namespaces that they concern: of a PV, that of the PVC for which it is reserved",
+        "all",
+    ),
     optional("exemptions.list[].users", "the users who make them", "all"),
     required("exemptions.list[].until", "when the exemption ends (RFC 3339)"),
-    required("exemptions.list[].reason", "why; the log repeats it"),
+    required("exemptions.list[].reason", "why; the audit log of the API server repeats it"),
     optional(
         "recycler.namespace",
         "the Namespace of the pods that [recycle](../how-to/recycle.md)",

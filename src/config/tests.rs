@@ -49,20 +49,40 @@ fn every_key_has_its_effect() {
     assert_eq!(read.own_controller, "d");
 }
 
+/// A document in which nothing but the key at `path` is set.
+fn nested(path: &str, value: &str) -> String {
+    path.rsplit('.').fold(value.to_owned(), |value, part| match part.strip_suffix("[]") {
+        Some(list) => format!("{{{list}: [{value}]}}"),
+        None => format!("{{{part}: {value}}}"),
+    })
+}
+
 /// A key that the table has and the parser does not read would be ignored.
 #[test]
 fn every_key_of_the_table_is_read() {
     for key in KEYS {
-        let nested = key.path.rsplit('.').fold("[[1]]".to_owned(), |value, part| {
-            match part.strip_suffix("[]") {
-                Some(list) => format!("{{{list}: [{value}]}}"),
-                None => format!("{{{part}: {value}}}"),
-            }
-        });
-        let problems = read(&nested, "c.yaml").expect_err("the value is of no key").to_string();
+        let text = nested(key.path, "[[1]]");
+        let problems = read(&text, "c.yaml").expect_err("the value is of no key").to_string();
         let name = key.path.rsplit('.').next().unwrap_or_default();
         assert!(problems.contains(&format!("{name} must be ")), "{}: {problems}", key.path);
     }
+}
+
+/// Those that stand on the page as a value, not in words.
+#[test]
+fn every_default_of_the_table_is_the_default() {
+    let mut count = 0;
+    for key in KEYS.iter().filter(|key| !key.path.contains("[]")) {
+        let Some(value) = key.default.and_then(|text| text.strip_prefix('`')?.strip_suffix('`'))
+        else {
+            continue;
+        };
+        let text = nested(key.path, value);
+        let entries = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+        assert_eq!(good(entries.expect("a map")), Configuration::default(), "{}", key.path);
+        count += 1;
+    }
+    assert_eq!(count, 10, "the page has other values");
 }
 
 /// The value switches the mutation, the registrations and the controller.

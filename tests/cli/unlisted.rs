@@ -63,9 +63,14 @@ fn a_result_that_depends_on_an_object_names_it() {
     let reserved = "  claimRef: {namespace: db, name: gone, uid: u-1}\n";
     folder.write("reserved.yaml", super::volume("1Gi") + reserved);
     let scanned = folder.run(&["scan", "-f", "reserved.yaml"]);
-    let text = "[prebind-taken] this depends on PVC \"db/gone\", of which there was no list; the result is not known\n    \
-        fix: give a dump of the cluster that holds it\n";
+    let text = "[prebind-taken] this depends on PVC \"db/gone\", which could not be read; the result is not known\n    \
+        fix: try again with a complete dump, or with a cluster that can be read\n";
     assert!(scanned.stdout.contains(text), "{scanned:?}");
+    // A name that is none starts no line of its own on a terminal.
+    let odd = reserved.replace("gone", "\"gone\\n\\e[2Jall is clean\"");
+    folder.write("odd.yaml", super::volume("1Gi") + &odd);
+    let scanned = folder.run(&["scan", "-f", "odd.yaml"]);
+    assert!(scanned.stdout.contains("db/gone  [2Jall is clean"), "{scanned:?}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ const ELSEWHERE: &[&str] = &[
 const WITHOUT_OPERATOR: [&str; 2] =
     ["--set metrics.serviceMonitor.enabled=false", "--set metrics.prometheusRule.enabled=false"];
 
-/// Where the page about the chart's absence runs the webhook.
+/// The address on which the page on installing runs the webhook without the chart.
 const ADDRESS: &str = "192.0.2.10";
 
 fn the_pages_of_an_installation_run_as_they_are_written() {
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The blocks of commands of a page, which are so many.
+/// The shell blocks of a page. Fails where there are not `COUNT`, so that a new one is not left out.
 #[track_caller]
 fn blocks<const COUNT: usize>(page: &str) -> [String; COUNT] {
     let blocks = fenced(page, "sh");

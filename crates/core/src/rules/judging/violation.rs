@@ -84,11 +84,11 @@ impl Violation {
     /// If the read fails, it stays open.
     pub fn open(field: &'static str, read: Read) -> Self {
         let text = format!(
-            "this depends on {read}, of which there was no list; the result is not known; give a \
-             dump of the cluster that holds it"
+            "this depends on {read}, which could not be read; the result is not known; try again \
+             with a complete dump, or with a cluster that can be read"
         );
         let dependency = Dependency { read, certainty: Certainty::Assumed };
-        Self { field, text, weight: Weight::Open, depends_on: vec![dependency] }
+        Self { weight: Weight::Open, ..Self::new(field, text) }.depending_on(dependency)
     }
 
     /// Returns whether an object that it depends on was not seen.

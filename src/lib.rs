@@ -84,14 +84,14 @@
 //! 1. `webhook/transport/listener.rs`: `run` → `Acceptor::accept` → `Connection::serve` → `handshake`. Each step has
 //!    a limit and a deadline.
 //! 2. `webhook/transport/connection/mod.rs`: `serve`. One connection, its stages and their deadlines.
-//! 3. `webhook/handlers.rs`: `review`, for each endpoint.
+//! 3. `webhook/handlers.rs`: `answer` → `review`, for each endpoint.
 //! 4. `webhook/transport/body/mod.rs`: `read_body` → `next_data` → `Buffer::push`. A body has the time of its review.
 //! 5. `webhook/transport/load_shedder.rs`: `ByteReservation::grow_to` → `LoadShedder::admit`. Above either limit the
 //!    response is 429 with `Retry-After`.
 //! 6. `webhook/service.rs`: `Service::parse`.
 //! 7. `api/review/body.rs`: `prepare` checks the nesting and shortens long texts.
 //! 8. `api/review/mod.rs`: `parse_request`.
-//! 9. `api/bounded/mod.rs`: `parse_bytes`; `api/bounded/wire.rs`: `parse_object`. The spec stays text.
+//! 9. `api/bounded/mod.rs`: `parse_metered`; `api/bounded/wire.rs`: `parse_object`. The spec stays text.
 //! 10. `api/review/mod.rs`: `envelope` → `transition` → `volumes`. The result is a [`rules::Change`].
 //! 11. `api/volume.rs`: `spec_of` → `volume_of` → `assemble`; `api/storage.rs`: `found`.
 //! 12. `webhook/service.rs`: `Service::validate`.

@@ -1,9 +1,10 @@
 //! PersistentVolumeClaim: wire form to model.
 
 use serde::de::{Error as _, IgnoredAny};
-use serde_json::value::RawValue;
 
-use super::bounded::{ByteMeter, LabelUse, OptionalText, Section, Text, parse_metered, wire};
+use super::bounded::{
+    ByteMeter, LabelUse, OptionalText, RawText, Section, Text, parse_metered, wire,
+};
 use super::metadata::Metadata;
 use super::object::{ObjectWire, StatusWire};
 use super::quantity::CapacityWire;
@@ -57,11 +58,11 @@ pub(super) fn claim_of(
 }
 
 fn spec_of<'a>(
-    text: Option<&'a RawValue>,
+    text: Option<RawText<'a>>,
     meter: &ByteMeter,
 ) -> Result<ClaimSpecWire<'a>, serde_json::Error> {
     let Some(text) = text else { return Ok(ClaimSpecWire::default()) };
-    Ok(parse_metered(text.get(), LabelUse::Skip, meter)?.value)
+    Ok(parse_metered(text.0, LabelUse::Skip, meter)?.value)
 }
 
 fn chosen_by(wire: Section<SelectorWire<'_>>) -> Result<Selector, TermError> {

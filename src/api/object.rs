@@ -4,9 +4,8 @@
 //! here: the spec of claims (`claim`).
 
 use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
 
-use super::bounded::{List, Section, Text, wire};
+use super::bounded::{List, RawText, Section, Text, wire};
 use super::metadata::Metadata;
 use super::quantity::CapacityWire;
 use super::topology::NodeSelectorWire;
@@ -20,7 +19,7 @@ wire! {
     #[derive(Debug)]
     pub(super) struct ObjectWire<'a> {
         pub(super) metadata: Metadata<'a> = "metadata",
-        pub(super) spec: Option<&'a RawValue> = "spec",
+        pub(super) spec: Option<RawText<'a>> = "spec",
         pub(super) status: Option<StatusWire<'a>> = "status",
     }
 
@@ -52,7 +51,7 @@ wire! {
         pub(super) persistent_volume_reclaim_policy: Option<Text<'a>> = "persistentVolumeReclaimPolicy",
         pub(super) node_affinity: Option<Section<NodeAffinityWire<'a>>> = "nodeAffinity",
         /// As it was sent: that it changes is all that is asked of it.
-        pub(super) mount_options: Option<&'a RawValue> = "mountOptions",
+        pub(super) mount_options: Option<RawText<'a>> = "mountOptions",
         pub(super) csi: SourceField<'a> = "csi",
         pub(super) nfs: SourceField<'a> = "nfs",
         pub(super) host_path: SourceField<'a> = "hostPath",

@@ -6,16 +6,15 @@
 use std::borrow::Cow;
 
 use serde::de::{Error, IgnoredAny};
-use serde_json::value::RawValue;
 
-use super::bounded::{LabelUse, List, OptionalText, Text, parse, wire};
+use super::bounded::{LabelUse, List, OptionalText, RawText, Text, parse, wire};
 use crate::binding::PodUse;
 use crate::model::{ClaimKey, Pod, PodKey};
 
 wire! {
     struct PodListWire<'a> {
         metadata: ListMetadata = "metadata",
-        items: Vec<&'a RawValue> = "items",
+        items: Vec<RawText<'a>> = "items",
     }
 
     struct ListMetadata {
@@ -82,7 +81,7 @@ pub fn users_page(page: &str, key: &ClaimKey) -> Result<UsersPage, serde_json::E
     let pods: PodListWire<'_> = parse(page, LabelUse::Skip)?.value;
     let mut users = Vec::new();
     for item in pods.items {
-        users.extend(pod(item.get())?.filter(|pod| pod.uses(key)));
+        users.extend(pod(item.0)?.filter(|pod| pod.uses(key)));
     }
     Ok(UsersPage { users, next: pods.metadata.r#continue.filter(|token| !token.is_empty()) })
 }
@@ -120,7 +119,7 @@ pub enum PodPage {
 pub fn pod_page(page: &str, key: &ClaimKey) -> Result<PodPage, serde_json::Error> {
     let pods: PodListWire<'_> = parse(page, LabelUse::Skip)?.value;
     for item in pods.items {
-        if any_pod(item.get())?.in_use().iter().any(|claim| claim.name == key.name) {
+        if any_pod(item.0)?.in_use().iter().any(|claim| claim.name == key.name) {
             return Ok(PodPage::Used);
         }
     }

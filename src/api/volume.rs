@@ -77,13 +77,13 @@ pub(super) fn spec_of<'a>(
     wire: &ObjectWire<'a>,
     meter: &ByteMeter,
 ) -> Result<Spec<'a>, serde_json::Error> {
-    let text = wire.spec.map_or("{}", RawValue::get);
+    let text = wire.spec.map_or("{}", |spec| spec.0);
     let spec: VolumeSpecWire<'a> = parse_metered(text, LabelUse::Skip, meter)?.value;
     let found = found(&spec);
     let claim_ref = spec.claim_ref.as_ref();
     Ok(Spec {
         text,
-        mount_options: spec.mount_options.map_or("", RawValue::get),
+        mount_options: spec.mount_options.map_or("", |options| options.0),
         access_modes: spec.access_modes,
         capacity: CapacityWire::storage(spec.capacity),
         mode: VolumeMode::from_text(spec.volume_mode.text()),
@@ -125,7 +125,7 @@ pub(super) fn spec_after<'a>(
     meter: &ByteMeter,
 ) -> Result<Spec<'a>, serde_json::Error> {
     match wire.spec {
-        Some(new) if new.get() == old.text => Ok(old.clone()),
+        Some(new) if new.0 == old.text => Ok(old.clone()),
         Some(_) | None => spec_of(wire, meter),
     }
 }

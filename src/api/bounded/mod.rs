@@ -7,6 +7,7 @@
 //! serde's derived code carries no such state, so wire types are declared by `wire!` and get the [`ParseBudget`] passed.
 
 mod collections;
+mod reader;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -16,11 +17,12 @@ use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
-use serde_json::de::Read;
 
 pub use self::collections::{MatchLabels, ReadLabels};
+use self::reader::Reader;
+pub use self::reader::{MemberTexts, Unusual};
 pub use self::wire::{
-    Parse, Seed, StrSeed, WireCollection, WireObject, parse_collection, parse_object,
+    Parse, RawText, Seed, StrSeed, WireCollection, WireObject, parse_collection, parse_object,
 };
 pub(super) use self::wire::{parsed_as_collection, wire};
 
@@ -63,6 +65,10 @@ impl ByteMeter {
         self.0.get()
     }
 
+    fn reset(&self, bytes: usize) {
+        self.0.set(bytes);
+    }
+
     fn count(&self, bytes: usize) {
         self.0.set(self.0.get().saturating_add(bytes));
     }
@@ -75,13 +81,23 @@ pub struct ParseBudget<'m> {
     bytes_left: Cell<usize>,
     is_cut: Cell<bool>,
     meter: &'m ByteMeter,
+    source: Source,
+}
+
+/// Which deserializer a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// The one for JSON as it usually is.
+    Reader,
+    /// `serde_json`.
+    SerdeJson,
 }
 
 impl<'m> ParseBudget<'m> {
     /// A whole allowance, counted by `meter`.
-    pub fn new(labels: LabelUse<'m>, meter: &'m ByteMeter) -> Self {
+    fn new(labels: LabelUse<'m>, meter: &'m ByteMeter, source: Source) -> Self {
         let bytes_left = Cell::new(ALLOWANCE_BYTES);
-        Self { labels, bytes_left, is_cut: Cell::new(false), meter }
+        Self { labels, bytes_left, is_cut: Cell::new(false), meter, source }
     }
 
     /// Takes `bytes` from the allowance. If fewer are left, nothing more is collected, and the object counts as cut.
@@ -130,23 +146,17 @@ pub fn parse_metered<'a, T: Parse<'a>>(
     labels: LabelUse<'_>,
     meter: &ByteMeter,
 ) -> Result<Bounded<T>, serde_json::Error> {
-    parse_from(serde_json::Deserializer::from_str(text), labels, meter)
-}
-
-/// The same from bytes that need not be UTF-8.
-pub fn parse_bytes<'a, T: Parse<'a>>(
-    bytes: &'a [u8],
-    meter: &ByteMeter,
-) -> Result<Bounded<T>, serde_json::Error> {
-    parse_from(serde_json::Deserializer::from_slice(bytes), LabelUse::Judged, meter)
-}
-
-fn parse_from<'a, T: Parse<'a>, R: Read<'a>>(
-    mut deserializer: serde_json::Deserializer<R>,
-    labels: LabelUse<'_>,
-    meter: &ByteMeter,
-) -> Result<Bounded<T>, serde_json::Error> {
-    let budget = ParseBudget::new(labels, meter);
+    let before = meter.bytes();
+    let budget = ParseBudget::new(labels, meter, Source::Reader);
+    let mut reader = Reader::new(text);
+    if let Ok(value) = T::parse(&budget, &mut reader)
+        && reader.end().is_ok()
+    {
+        return Ok(Bounded { value, is_cut: budget.is_cut.get() });
+    }
+    meter.reset(before);
+    let budget = ParseBudget::new(labels, meter, Source::SerdeJson);
+    let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = T::parse(&budget, &mut deserializer);
     let value = value.and_then(|value| deserializer.end().map(|()| value)).map_err(shortened)?;
     Ok(Bounded { value, is_cut: budget.is_cut.get() })

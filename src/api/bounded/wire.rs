@@ -10,7 +10,8 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use super::ParseBudget;
+use super::reader::RAW_TEXT;
+use super::{ParseBudget, Source};
 
 /// A type that is parsed within a budget.
 pub trait Parse<'de>: Sized {
@@ -220,6 +221,36 @@ macro_rules! wire {
 }
 pub(in crate::api) use wire;
 
+/// A value as it stands in the text; it is JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawText<'a>(pub &'a str);
+
+impl<'de: 'a, 'a> Parse<'de> for RawText<'a> {
+    fn parse<D: Deserializer<'de>>(
+        budget: &ParseBudget<'_>,
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        struct RawVisitor;
+        impl<'de> Visitor<'de> for RawVisitor {
+            type Value = RawText<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any valid JSON value")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<RawText<'de>, E> {
+                Ok(RawText(text))
+            }
+        }
+        match budget.source {
+            Source::Reader => deserializer.deserialize_newtype_struct(RAW_TEXT, RawVisitor),
+            Source::SerdeJson => {
+                <&RawValue>::deserialize(deserializer).map(|value| Self(value.get()))
+            }
+        }
+    }
+}
+
 /// Types that collect nothing are parsed as serde does it.
 macro_rules! plain {
     ($($type:ty),*) => {$(
@@ -230,7 +261,33 @@ macro_rules! plain {
         }
     )*};
 }
-plain!(bool, i64, String, IgnoredAny, Cow<'de, str>, &'de RawValue, Vec<&'de RawValue>);
+plain!(bool, i64, String, IgnoredAny, Cow<'de, str>);
+
+/// All of a list, however long: for answers of the API server.
+impl<'de, T: Parse<'de>> Parse<'de> for Vec<T> {
+    fn parse<D: Deserializer<'de>>(
+        budget: &ParseBudget<'_>,
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        struct VecVisitor<'b, T>(&'b ParseBudget<'b>, PhantomData<T>);
+        impl<'de, T: Parse<'de>> Visitor<'de> for VecVisitor<'_, T> {
+            type Value = Vec<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a sequence")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<T>, A::Error> {
+                let mut all = Vec::new();
+                while let Some(item) = items.next_element_seed(Seed::new(self.0))? {
+                    all.push(item);
+                }
+                Ok(all)
+            }
+        }
+        deserializer.deserialize_any(VecVisitor(budget, PhantomData))
+    }
+}
 
 impl<'de, T: Parse<'de>> Parse<'de> for Box<T> {
     fn parse<D: Deserializer<'de>>(

@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde::de::IgnoredAny;
 
 use super::error::{OBJECT_NESTING_MAX, ReviewError};
+use super::text_of;
 use crate::model::annotations::VOLUME_PREFIX;
 
 /// The review and its request, around an object.
@@ -32,17 +33,14 @@ const HEAD_BYTES: usize = 900;
 /// read from it grows with them. Bytes that are not JSON are left to the parser.
 ///
 /// A shortened text keeps its head, its length and a hash, so that a change of it is still a change.
-/// Errors: bytes that are not UTF-8, also where nothing reads them, as what is mutated is read whole; nesting
+/// Errors of a body that is long enough: bytes that are not UTF-8; nesting
 /// that the API server itself rejects; a long text that is not valid.
 pub fn prepare(body: &mut [u8]) -> Result<(), ReviewError> {
-    if let Err(error) = std::str::from_utf8(body) {
-        let place = error.valid_up_to();
-        return Err(ReviewError::Text { place, reason: "it is not UTF-8".to_owned() });
-    }
     // Neither long texts nor deep nesting (two bytes a level) fit into less.
     if body.len() <= TEXT_BYTES_MAX {
         return Ok(());
     }
+    text_of(body)?;
     let (mut depth, mut place) = (0_usize, 0);
     let mut before = 0..0;
     while let Some(byte) = body.get(place) {

@@ -9,7 +9,6 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 mod body;
 mod error;
@@ -20,7 +19,7 @@ pub use self::body::{is_shortened, prepare};
 pub use self::error::ReviewError;
 use self::error::UID_BYTES_MAX;
 use super::bounded::{
-    ByteMeter, LabelUse, List, OptionalText, Section, Text, parse, parse_bytes, parse_metered, wire,
+    ByteMeter, LabelUse, List, OptionalText, RawText, Section, Text, parse, parse_metered, wire,
 };
 use super::claim::claim_of;
 use super::metadata::Metadata;
@@ -38,7 +37,7 @@ use crate::rules::{
 type ReadReview<'a> = ReviewWire<'a, ObjectWire<'a>>;
 
 /// A review whose objects stay text.
-type TextReview<'a> = ReviewWire<'a, &'a RawValue>;
+type TextReview<'a> = ReviewWire<'a, RawText<'a>>;
 
 wire! {
     struct ReviewWire<'a, O> {
@@ -105,7 +104,9 @@ pub enum DryRun {
 /// Parses a prepared review. `policy` says which accounts are trusted.
 pub fn parse_request(body: &[u8], policy: &Policy) -> Result<AdmissionRequest, ReviewError> {
     let meter = ByteMeter::default();
-    let read = parse_bytes::<ReadReview<'_>>(body, &meter).map_err(|error| explain(body, error))?;
+    let text = text_of(body)?;
+    let read = parse_metered::<ReadReview<'_>>(text, LabelUse::Judged, &meter);
+    let read = read.map_err(|error| explain(text, error))?;
     let request = envelope(read.value)?;
     let part = part(&request)?;
     let objects = transition(&request.operation, request.object, request.old_object)?;
@@ -145,26 +146,37 @@ pub fn parse_request(body: &[u8], policy: &Policy) -> Result<AdmissionRequest, R
 
 /// The objects of a review as they were sent.
 pub fn object_texts(body: &[u8]) -> Result<Texts<'_>, ReviewError> {
-    let review: TextReview<'_> =
-        parse_bytes(body, &ByteMeter::default()).map_err(ReviewError::Unreadable)?.value;
-    let request = envelope(review)?;
+    let request = text_request(text_of(body)?)?;
     Ok(Texts {
-        object: request.object.map_or("", RawValue::get),
-        old_object: request.old_object.map_or("", RawValue::get),
+        object: request.object.map_or("", |object| object.0),
+        old_object: request.old_object.map_or("", |object| object.0),
     })
 }
 
+/// The text of a body, which is UTF-8 also where nothing reads it: what is mutated is read whole.
+fn text_of(body: &[u8]) -> Result<&str, ReviewError> {
+    std::str::from_utf8(body).map_err(|error| ReviewError::Text {
+        place: error.valid_up_to(),
+        reason: "it is not UTF-8".to_owned(),
+    })
+}
+
+/// The request of a review, its objects as text.
+fn text_request(text: &str) -> Result<RequestWire<'_, RawText<'_>>, ReviewError> {
+    let review =
+        parse::<TextReview<'_>>(text, LabelUse::Judged).map_err(ReviewError::Unreadable)?;
+    envelope(review.value)
+}
+
 /// Returns why a review could not be parsed: its envelope first, then its objects.
-fn explain(body: &[u8], error: serde_json::Error) -> ReviewError {
+fn explain(text: &str, error: serde_json::Error) -> ReviewError {
     let object_at_fault = || {
-        let review: TextReview<'_> =
-            parse_bytes(body, &ByteMeter::default()).map_err(ReviewError::Unreadable)?.value;
-        let request = envelope(review)?;
+        let request = text_request(text)?;
         part(&request)?;
         let objects = transition(&request.operation, request.object, request.old_object)?;
         kind(&request.resource)?;
-        let read = |field, text: &RawValue| {
-            let read = parse::<ObjectWire<'_>>(text.get(), LabelUse::Judged);
+        let read = |field, text: RawText<'_>| {
+            let read = parse::<ObjectWire<'_>>(text.0, LabelUse::Judged);
             read.map(drop).map_err(|error| ReviewError::Object { field, error })
         };
         match objects {
@@ -284,7 +296,7 @@ fn volumes(
             let (old, new) = (volume_of(old, spec), volume_of(new, spec_after));
             let field = |old, new| if old == new { Field::Same } else { Field::Changed };
             let detail = Detail {
-                spec: spec_change(old.spec, new.spec).map_err(at(SPEC))?,
+                spec: spec_change(old.spec, new.spec),
                 mount_options: field(old.mount_options, new.mount_options),
                 owners_added: AddedOwners::default(),
             };

@@ -80,19 +80,19 @@ impl Uid {
 
 /// The UUID that the text spells with small letters: five groups of digits, 16 bytes in all.
 fn uuid(text: &str) -> Option<[u8; 16]> {
-    let (mut number, mut groups) = (0_u128, text.split('-'));
-    for length in [8, 4, 4, 4, 12] {
-        let group = groups.next().filter(|group| group.len() == length)?;
-        for digit in group.bytes() {
-            let digit = match digit {
-                b'0'..=b'9' => digit - b'0',
-                b'a'..=b'f' => digit - b'a' + 10,
-                _ => return None,
-            };
-            number = number << 4 | u128::from(digit);
-        }
+    let text: &[u8; 36] = text.as_bytes().try_into().ok()?;
+    let mut number = 0_u128;
+    for (place, byte) in text.iter().enumerate() {
+        let digit = match (place, byte) {
+            (8 | 13 | 18 | 23, b'-') => continue,
+            (8 | 13 | 18 | 23, _) => return None,
+            (_, b'0'..=b'9') => byte - b'0',
+            (_, b'a'..=b'f') => byte - b'a' + 10,
+            (_, _) => return None,
+        };
+        number = number << 4 | u128::from(digit);
     }
-    groups.next().is_none().then(|| number.to_be_bytes())
+    Some(number.to_be_bytes())
 }
 
 impl fmt::Display for Uid {

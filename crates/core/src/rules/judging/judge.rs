@@ -9,7 +9,7 @@ use super::exemption;
 use super::filter;
 use super::question::Question;
 use super::read_access;
-use super::rule::{Endpoint, Exemptable, Mode, Rule};
+use super::rule::{Endpoint, Exemptable, Mode, RequestType, Rule, Terminating, address};
 use super::verdict::{Effect, ExemptionHint, Judgement, Ruling, Verdict};
 use super::violation::{Certainty, Dependency, Violation, Weight, unread};
 use crate::binding::{Confirmation, Evidence};
@@ -103,16 +103,19 @@ fn rulings(
         Ruling { rule, violation, effect, exemption_hint }
     };
     let mut rulings = Vec::new();
-    let endpoints = endpoints(question);
-    for rule in rules {
-        let takes = |endpoint: &Option<Endpoint>| {
-            endpoint.is_some_and(|e| rule.looks_at(question.change, e))
-        };
-        if !endpoints.iter().any(takes) || question.mode(rule, evidence) == Mode::Off {
+    let requests = requests(question);
+    let is_terminating = question.change.is_terminating();
+    // Most rules are passed over here, and most others find nothing: what costs more comes after.
+    let concerned = rules.iter().filter(|rule| {
+        (rule.options.terminating == Terminating::Judged || !is_terminating)
+            && rule.request_types.iter().any(|request_type| requests.contains(&Some(*request_type)))
+    });
+    for rule in concerned {
+        let violations = (rule.check)(question.change, evidence);
+        if violations.is_empty() || question.mode(rule, evidence) == Mode::Off {
             continue;
         }
-        let violations = merged((rule.check)(question.change, evidence)).into_iter();
-        rulings.extend(violations.map(|violation| {
+        rulings.extend(merged(violations).into_iter().map(|violation| {
             let effect = effect_of(rule, &violation, question, evidence);
             ruling(rule, violation, effect)
         }));
@@ -151,10 +154,11 @@ fn merged(violations: Vec<Violation>) -> Vec<Violation> {
     merged
 }
 
-/// The endpoints whose rules judge what came through one: each change is sent to one of the two.
-fn endpoints(question: Question<'_>) -> [Option<Endpoint>; 2] {
+/// The request types whose rules judge what came through one endpoint: each change is sent to one of the two.
+fn requests(question: Question<'_>) -> [Option<RequestType>; 2] {
     let change = question.change;
-    match question.endpoint {
+    let (resource, operation) = address(change);
+    let endpoints = match question.endpoint {
         Endpoint::Guard => {
             [Some(Endpoint::Guard), filter::is_advised(change).then_some(Endpoint::Advise)]
         }
@@ -163,7 +167,8 @@ fn endpoints(question: Question<'_>) -> [Option<Endpoint>; 2] {
         }
         Endpoint::Tenancy => [Some(Endpoint::Tenancy), None],
         Endpoint::Mutate | Endpoint::Restore => [None, None],
-    }
+    };
+    endpoints.map(|endpoint| Some(RequestType { endpoint: endpoint?, resource, operation }))
 }
 
 pub(super) fn effect_of(

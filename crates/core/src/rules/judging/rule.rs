@@ -50,12 +50,6 @@ impl Rule {
         };
         self.request_types.iter().all(is_labelling)
     }
-
-    /// Returns whether the rule looks at `change` when it comes through `endpoint`.
-    pub fn looks_at(&self, change: &Change, endpoint: Endpoint) -> bool {
-        is_routed(self.request_types, change, endpoint)
-            && (self.options.terminating == Terminating::Judged || !change.is_terminating())
-    }
 }
 
 /// What most rules have in common, and some do not.

@@ -69,7 +69,7 @@ async fn serve(arguments: &ControllerArgs, timing: Timing) -> Result<Exit, Failu
         name: "health",
         listener: health_port(arguments.health_listen)?,
         security: Security::Plain,
-        router: health::router(Arc::clone(&metrics)),
+        handler: health::router(Arc::clone(&metrics)),
         limits: Limits::health(),
     };
     let observer = Arc::new(ConnectionCounter { connections, panics: None });

@@ -2,23 +2,22 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::Extension;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderValue, Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
-use axum::{Extension, Router};
+use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use super::service::Service;
-use super::transport::ReviewAnswered;
 use super::transport::body::read_body;
 use super::transport::load_shedder::LoadShedder;
-use super::transport::rejection::{self, Rejection};
+use super::transport::rejection::Rejection;
+use super::transport::{Handler, ReviewAnswered, StagedBody};
 use crate::api::review::ReviewError;
 use crate::rules::Endpoint;
 
-/// The state of the handlers.
+/// Answers reviews.
 #[derive(Clone, Debug)]
 pub struct Reviews {
     /// Judges and mutates.
@@ -27,26 +26,29 @@ pub struct Reviews {
     pub shedder: Arc<LoadShedder>,
 }
 
-/// The paths of the review port.
-pub fn router(reviews: Reviews) -> Router {
-    let at = |endpoint: Option<Endpoint>| {
-        post(move |State(reviews): State<Reviews>, request: Request| async move {
-            review(&reviews, endpoint, request).await
-        })
-    };
-    Router::new()
-        .route("/validate/guard", at(Some(Endpoint::Guard)))
-        .route("/validate/advise", at(Some(Endpoint::Advise)))
-        .route("/validate/restricted", at(Some(Endpoint::Restricted)))
-        .route("/validate/tenancy", at(Some(Endpoint::Tenancy)))
-        .route("/mutate", at(None))
-        .fallback(rejection::not_found)
-        .method_not_allowed_fallback(rejection::method_not_allowed)
-        .with_state(reviews)
+impl Handler for Reviews {
+    async fn answer(&self, request: Request<StagedBody<Incoming>>) -> Response {
+        let endpoint = match request.uri().path() {
+            "/validate/guard" => Some(Endpoint::Guard),
+            "/validate/advise" => Some(Endpoint::Advise),
+            "/validate/restricted" => Some(Endpoint::Restricted),
+            "/validate/tenancy" => Some(Endpoint::Tenancy),
+            "/mutate" => None,
+            _ => return Rejection::NotFound.into_response(),
+        };
+        if request.method() != Method::POST {
+            return Rejection::MethodNotAllowed.into_response();
+        }
+        review(self, endpoint, request).await
+    }
 }
 
 /// Receives and parses a review, judges it by the rules of the endpoint or, without one, mutates, and answers.
-async fn review(reviews: &Reviews, endpoint: Option<Endpoint>, request: Request) -> Response {
+async fn review(
+    reviews: &Reviews,
+    endpoint: Option<Endpoint>,
+    request: Request<StagedBody<Incoming>>,
+) -> Response {
     let service = &reviews.service;
     let rejected = |rejection: Rejection| {
         service.metrics.count_rejected(rejection.label());

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::certificate::{CertificateSource, ServingCertificate};
 use super::connection_metrics::ConnectionCounter;
-use super::handlers::{self, Reviews};
+use super::handlers::Reviews;
 use super::health::{self, Health};
 use super::lines::UserLines;
 use super::read_dispatcher::ReadDispatcher;
@@ -148,14 +148,14 @@ impl Webhook {
             name: "reviews",
             listener: reviews_listener,
             security: Security::Tls(pair.current()),
-            router: handlers::router(Reviews { service, shedder }),
+            handler: Reviews { service, shedder },
             limits: options.limits,
         };
         let health_endpoint = PortOptions {
             name: "health",
             listener: health_listener,
             security: Security::Plain,
-            router: health::router(Arc::clone(&health)),
+            handler: health::router(Arc::clone(&health)),
             limits: Limits::health(),
         };
         let (connections, panics) = (metrics.connections.clone(), metrics.panics.clone());

@@ -23,6 +23,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::connection::{self, Port};
 use super::connection_limiter::{ConnectionLimiter, ConnectionPermit};
+use super::handler::Handler;
 use super::limits::Limits;
 use super::observer::{ConnectionEnd, HandshakeFailure, TransportEvent};
 use crate::telemetry::line_budget::LineBudget;
@@ -51,12 +52,13 @@ pub(crate) struct ListenerState {
 pub(crate) async fn run(
     listener: std::net::TcpListener,
     shared: Arc<ListenerState>,
+    handler: impl Handler,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     // Nothing is ever sent: the channel ends when the last connection drops its half.
     let (alive, mut all_ended) = mpsc::channel::<Infallible>(1);
-    let acceptor =
-        Acceptor { handshakes: Arc::new(HandshakeQueue::new(&shared.port.limits)), shared, alive };
+    let handshakes = Arc::new(HandshakeQueue::new(&shared.port.limits));
+    let acceptor = Acceptor { shared, handler, handshakes, alive };
     {
         let mut stopping = pin!(acceptor.shared.port.drain.stopping());
         loop {
@@ -86,13 +88,14 @@ pub(crate) async fn run(
 }
 
 /// Accepts the connections of one thread.
-struct Acceptor {
+struct Acceptor<H> {
     shared: Arc<ListenerState>,
+    handler: H,
     handshakes: Arc<HandshakeQueue>,
     alive: mpsc::Sender<Infallible>,
 }
 
-impl Acceptor {
+impl<H: Handler> Acceptor<H> {
     fn accept(&self, stream: TcpStream, peer: SocketAddr) {
         // On a port of both kinds an IPv4 address arrives as one of IPv6.
         let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
@@ -115,6 +118,7 @@ impl Acceptor {
         self.shared.port.observe(TransportEvent::Opened);
         let connection = Connection {
             shared: Arc::clone(&self.shared),
+            handler: self.handler.clone(),
             handshakes: Arc::clone(&self.handshakes),
             peer,
             permit,
@@ -157,22 +161,23 @@ impl ListenerState {
 }
 
 /// One accepted connection.
-struct Connection {
+struct Connection<H> {
     shared: Arc<ListenerState>,
+    handler: H,
     handshakes: Arc<HandshakeQueue>,
     peer: SocketAddr,
     permit: ConnectionPermit,
     _alive: mpsc::Sender<Infallible>,
 }
 
-impl Connection {
+impl<H: Handler> Connection<H> {
     async fn serve(self, stream: TcpStream) {
         // Without this, replies could wait 40 ms for the peer's acknowledgement. If it fails the
         // socket is dead already and the first read says so.
         let _ = stream.set_nodelay(true);
         let port = &self.shared.port;
         let end = match &self.shared.tls {
-            None => connection::serve(stream, port, &self.permit).await,
+            None => connection::serve(stream, port, &self.handler, &self.permit).await,
             Some(tls) => {
                 // In a box of its own, which goes when it is done: the task of a connection is as
                 // large as the largest thing that it ever awaits.
@@ -180,7 +185,7 @@ impl Connection {
                 match handshake.await {
                     Ok(stream) => {
                         port.observe(TransportEvent::Secured);
-                        connection::serve(stream, port, &self.permit).await
+                        connection::serve(stream, port, &self.handler, &self.permit).await
                     }
                     Err((failure, reason)) => return self.handshake_failed(failure, &reason),
                 }

@@ -11,7 +11,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use axum::Router;
 use rustls::ServerConfig;
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -19,6 +18,7 @@ use tokio::sync::mpsc;
 use super::connection::Port;
 use super::connection_limiter::ConnectionLimiter;
 use super::drain::Drain;
+use super::handler::Handler;
 use super::limits::Limits;
 use super::listener::{self, ListenerState};
 use super::observer::TransportObserver;
@@ -53,7 +53,7 @@ pub enum Security {
 
 /// One port: what to listen on, how and for whom.
 #[derive(Debug)]
-pub struct PortOptions {
+pub struct PortOptions<H> {
     /// Its name in logs, metrics and thread names, such as `reviews`.
     pub name: &'static str,
     /// A bound socket.
@@ -61,7 +61,7 @@ pub struct PortOptions {
     /// TLS or plain.
     pub security: Security,
     /// What answers the requests.
-    pub router: Router,
+    pub handler: H,
     /// Deadlines, sizes and counts.
     pub limits: Limits,
 }
@@ -79,7 +79,7 @@ impl PortServer {
     /// Serves `endpoint` on so many threads of its own until [`PortServer::drain`]. The listener is
     /// accepting when this returns.
     pub fn start(
-        endpoint: PortOptions,
+        endpoint: PortOptions<impl Handler>,
         threads: NonZeroUsize,
         observer: Arc<dyn TransportObserver>,
     ) -> Result<Self, ServeError> {
@@ -89,11 +89,11 @@ impl PortServer {
     }
 
     fn start_threads(
-        endpoint: PortOptions,
+        endpoint: PortOptions<impl Handler>,
         threads: NonZeroUsize,
         observer: Arc<dyn TransportObserver>,
     ) -> io::Result<Self> {
-        let PortOptions { name, listener, security, router, limits } = endpoint;
+        let PortOptions { name, listener, security, handler, limits } = endpoint;
         let address = listener.local_addr()?;
         listener.set_nonblocking(true)?;
         let tls = match security {
@@ -101,13 +101,14 @@ impl PortServer {
             Security::Plain => None,
         };
         let limiter = ConnectionLimiter::new(&limits);
-        let port = Port { name, router, limits, drain: Drain::default(), observer };
+        let port = Port { name, limits, drain: Drain::default(), observer };
         let shared = Arc::new(ListenerState::new(port, tls, limiter));
         let (end, ended) = mpsc::unbounded_channel();
         // Made before any thread starts, so that dropping it on an error stops those that did.
         let mut server = Self { shared, address, threads: Vec::new(), ended };
         for index in 0..threads.get() {
-            let thread = server.start_thread(index, listener.try_clone()?, end.clone())?;
+            let (listener, end) = (listener.try_clone()?, end.clone());
+            let thread = server.start_thread(index, listener, handler.clone(), end)?;
             server.threads.push(Some(thread));
         }
         Ok(server)
@@ -117,6 +118,7 @@ impl PortServer {
         &self,
         index: usize,
         listener: TcpListener,
+        handler: impl Handler,
         end: mpsc::UnboundedSender<usize>,
     ) -> io::Result<JoinHandle<io::Result<()>>> {
         let runtime =
@@ -124,7 +126,7 @@ impl PortServer {
         let shared = Arc::clone(&self.shared);
         std::thread::Builder::new().name(format!("{}-{index}", shared.port.name)).spawn(move || {
             let _end = EndNotice { index, end };
-            runtime.block_on(listener::run(listener, shared))
+            runtime.block_on(listener::run(listener, shared, handler))
         })
     }
 

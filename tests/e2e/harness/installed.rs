@@ -94,7 +94,7 @@ pub(crate) fn serve(name: &'static str, pair: &Pair, router: Router) -> PortServ
         name,
         listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(),
         security: Security::Tls(serving.current()),
-        router,
+        handler: router,
         limits: Limits::reviews(),
     };
     PortServer::start(endpoint, NonZeroUsize::MIN, Arc::new(Unobserved)).unwrap()

@@ -130,7 +130,7 @@ async fn a_thread_that_panics_is_reported_at_once() {
         name: "defect",
         listener: TcpListener::bind("127.0.0.1:0").unwrap(),
         security: Security::Plain,
-        router: Router::new(),
+        handler: Router::new(),
         limits: Limits::health(),
     };
     let threads = NonZeroUsize::new(2).unwrap();

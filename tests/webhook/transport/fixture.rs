@@ -195,7 +195,7 @@ pub(crate) fn serve(
         name,
         listener: TcpListener::bind("127.0.0.1:0").unwrap(),
         security,
-        router: router(Arc::clone(&shedder), Arc::clone(counts)),
+        handler: router(Arc::clone(&shedder), Arc::clone(counts)),
         limits,
     };
     let observer = Arc::clone(counts) as Arc<dyn TransportObserver>;

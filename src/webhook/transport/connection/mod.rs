@@ -1,7 +1,7 @@
 //! One connection, from its first byte to its last, over any byte stream.
 //!
 //! Generic over the stream, so that the same code runs over TLS, over plain TCP and, in tests, over an in-memory pipe
-//! in virtual time. Nothing is spawned or allocated for a request.
+//! in virtual time. Nothing is spawned for a request.
 //!
 //! Written by hand, as no library does the same: hyper-util's graceful shutdown knows neither a drain that is announced
 //! before it nor the grace for a first request, and tower-http's catch-panic boxes each response.
@@ -15,32 +15,30 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use axum::Router;
 use axum::body::Body;
 use axum::http::header::CONNECTION;
-use axum::http::{HeaderValue, Request, Response};
-use axum::response::IntoResponse;
-use axum::routing::future::RouteFuture;
-use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use axum::http::{self, HeaderValue, Request};
+use axum::response::{IntoResponse, Response};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
-use tower::Service;
 
 use super::connection_limiter::ConnectionPermit;
 use super::deadlines::{ConnectionStage, ObservedIo, StageCell, StageClock};
 use super::drain::Drain;
+use super::handler::Handler;
 use super::limits::Limits;
 use super::observer::{ConnectionEnd, TransportEvent, TransportObserver};
 use super::rejection::Rejection;
+use super::staged_body::StagedBody;
 
 /// What the connections of one port share.
 #[derive(Debug)]
 pub(crate) struct Port {
     pub(crate) name: &'static str,
-    pub(crate) router: Router,
     pub(crate) limits: Limits,
     pub(crate) drain: Drain,
     pub(crate) observer: Arc<dyn TransportObserver>,
@@ -59,7 +57,12 @@ pub struct ReviewAnswered;
 
 /// Serves requests from `io` until the peer closes, a deadline passes, the connection is evicted or the port stops.
 /// Then closes it in a way that does not destroy the last reply.
-pub(crate) async fn serve<IO>(io: IO, port: &Arc<Port>, permit: &ConnectionPermit) -> ConnectionEnd
+pub(crate) async fn serve<IO>(
+    io: IO,
+    port: &Arc<Port>,
+    handler: &impl Handler,
+    permit: &ConnectionPermit,
+) -> ConnectionEnd
 where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
@@ -67,9 +70,10 @@ where
     let service = service_fn(|request: Request<Incoming>| {
         stage.enter(ConnectionStage::Body);
         let (stage, end) = (Arc::clone(stage), StageCell::body_received as fn(&StageCell));
-        let request = request.map(|body| StagedBody { body, stage, end });
-        let mut handler = port.router.clone().call(request);
-        poll_fn(move |cx| poll_response(&mut handler, cx, port, permit))
+        let request = request.map(|body| StagedBody::new(body, stage, end));
+        // In a box, which goes with its request: a connection at rest has no room for it.
+        let mut answer = Box::pin(handler.answer(request));
+        poll_fn(move |cx| poll_response(answer.as_mut(), cx, port, permit))
     });
     let watched = ObservedIo::new(io, Arc::clone(stage));
     let mut connection = protocol(&port.limits).serve_connection(TokioIo::new(watched), service);
@@ -141,17 +145,17 @@ where
     let _ = tokio::time::timeout(limits.linger, closing).await;
 }
 
-/// Polls the response of the router to one request.
+/// Polls the response of the handler to one request.
 fn poll_response(
-    handler: &mut RouteFuture<Infallible>,
+    answer: Pin<&mut impl Future<Output = Response>>,
     cx: &mut Context<'_>,
     port: &Port,
     permit: &ConnectionPermit,
-) -> Poll<Result<Response<StagedBody<Body>>, Infallible>> {
+) -> Poll<Result<http::Response<StagedBody<Body>>, Infallible>> {
     // A panic answers this one request; the handler is never polled again.
-    let mut response = match catch_unwind(AssertUnwindSafe(|| Pin::new(handler).poll(cx))) {
+    let mut response = match catch_unwind(AssertUnwindSafe(|| answer.poll(cx))) {
         Ok(Poll::Pending) => return Poll::Pending,
-        Ok(Poll::Ready(Ok(response))) => response,
+        Ok(Poll::Ready(response)) => response,
         Err(_) => {
             port.observe(TransportEvent::HandlerPanicked);
             Rejection::Panicked.into_response()
@@ -165,41 +169,7 @@ fn poll_response(
     }
     let stage = Arc::clone(permit.stage());
     let end = |stage: &StageCell| stage.enter(ConnectionStage::Reply);
-    Poll::Ready(Ok(response.map(|body| StagedBody { body, stage, end })))
-}
-
-/// A body whose end the stage of its connection records: of a request when nothing more of it is wanted, of a response
-/// when hyper has taken its last byte.
-struct StagedBody<B> {
-    body: B,
-    stage: Arc<StageCell>,
-    end: fn(&StageCell),
-}
-
-impl<B: HttpBody + Unpin> HttpBody for StagedBody<B> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl<B> Drop for StagedBody<B> {
-    fn drop(&mut self) {
-        (self.end)(&self.stage);
-    }
+    Poll::Ready(Ok(response.map(|body| StagedBody::new(body, stage, end))))
 }
 
 #[cfg(test)]

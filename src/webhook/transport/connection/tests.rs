@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use axum::Extension;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use tokio::io::DuplexStream;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -56,15 +56,8 @@ async fn panicking() -> StatusCode {
 }
 
 fn port() -> Arc<Port> {
-    let limits = Limits::reviews();
-    let router = router(&limits);
-    Arc::new(Port {
-        name: "test",
-        router,
-        limits,
-        drain: Drain::default(),
-        observer: Arc::new(Unobserved),
-    })
+    let (limits, observer) = (Limits::reviews(), Arc::new(Unobserved));
+    Arc::new(Port { name: "test", limits, drain: Drain::default(), observer })
 }
 
 /// A client's end of a connection that is being served.
@@ -79,7 +72,8 @@ impl Client {
         let (io, served) = tokio::io::duplex(64 * 1024);
         let port = Arc::clone(port);
         let permit = ConnectionLimiter::new(&port.limits).acquire([10, 0, 0, 1].into()).unwrap();
-        let end = tokio::spawn(async move { serve(served, &port, &permit).await });
+        let handler = router(&port.limits);
+        let end = tokio::spawn(async move { serve(served, &port, &handler, &permit).await });
         Self { io, end, since: Instant::now() }
     }
 

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use bindery::client::shared_store::SharedStore;
 use bindery::rules::{Policy, RULES, Rule};
 use bindery::telemetry::metrics::WebhookMetrics;
-use bindery::webhook::handlers::{Reviews, router};
+use bindery::webhook::handlers::Reviews;
 use bindery::webhook::lines::UserLines;
 use bindery::webhook::read_dispatcher::ReadDispatcher;
 use bindery::webhook::service::Service;
@@ -116,7 +116,7 @@ fn serve(row: &FullRow) -> (PortServer, SocketAddr, Arc<LoadShedder>) {
         name: "reviews",
         listener: TcpListener::bind("127.0.0.1:0").unwrap(),
         security: Security::Plain,
-        router: router(reviews),
+        handler: reviews,
         limits,
     };
     let server =

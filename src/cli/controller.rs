@@ -36,7 +36,7 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
     // Errors in it are reported before anything starts, as by every command.
     super::files::configuration(arguments.config.as_deref())?;
     let timing = timing(arguments)?;
-    process::start_logging(arguments.log_format, &arguments.log_level);
+    process::start_logging(&arguments.log);
     // The loop is one task; a second thread encrypts and decodes beside it.
     process::block_on(2, serve(arguments, timing))?
 }

@@ -4,8 +4,9 @@ use std::io::IsTerminal;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::args::LogArgs;
 use super::exit::Failure;
-use crate::telemetry::logging::{self, LogFormat, LogLevel};
+use crate::telemetry::logging::{self, LogFormat};
 
 /// The signals that end the process, received from when this is made.
 pub(super) struct Signals {
@@ -39,10 +40,10 @@ pub(super) fn block_on<T>(threads: usize, serving: impl Future<Output = T>) -> R
 }
 
 /// Starts the log; text on a terminal and JSON elsewhere, unless given.
-pub(super) fn start_logging(format: Option<LogFormat>, level: &LogLevel) {
+pub(super) fn start_logging(log: &LogArgs) {
     let fitting =
         || if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json };
-    if let Err(error) = logging::start(format.unwrap_or_else(fitting), level) {
+    if let Err(error) = logging::start(log.log_format.unwrap_or_else(fitting), &log.log_level) {
         super::output::eprint_line(&format!("logging is as it was before: {error}"));
     }
 }

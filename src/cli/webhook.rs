@@ -31,7 +31,7 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
         drain_delay: arguments.drain_delay,
         limits: Limits::reviews(),
     };
-    process::start_logging(arguments.log_format, &arguments.log_level);
+    process::start_logging(&arguments.log);
     // One thread: watches and metrics are little work, reviews have threads of their own.
     process::block_on(1, serve(options))?.map_err(failure)?;
     Ok(Exit::Clean)

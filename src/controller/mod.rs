@@ -3,6 +3,7 @@
 //! The core that also drives `plan` and the webhook decides (`binding`); the controller carries that out at a rate that a
 //! shared API server can bear.
 
+mod binding_times;
 pub mod certificates;
 mod configuration;
 mod delay_queue;

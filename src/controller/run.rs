@@ -10,6 +10,7 @@ use tokio::sync::mpsc::channel;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::binding_times::BindingTimes;
 use super::certificates::CertificateSettings;
 use super::certificates::renewal::CertificateRenewal;
 use super::configuration;
@@ -105,6 +106,7 @@ pub async fn run_metered(
         margin: timing.margin(),
         metrics,
         counter: ObjectCounter::default(),
+        binding_times: BindingTimes::new(),
         event_sender,
         start,
         records: settings.events,

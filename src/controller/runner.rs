@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
+use super::binding_times::{BindingTimes, WriteTimes};
 use super::error::LoopError;
 use super::event_sender::{EventSender, WatchEvent};
 use super::fallback::Fallback;
@@ -22,7 +23,7 @@ use super::object_counts::ObjectCounter;
 use super::reads::PendingRead;
 use super::reconciler::{PendingEvent, Reconciler, Task};
 use super::recycle::Recyclers;
-use crate::binding::{LiveReads, ObjectKey, Read, Write};
+use crate::binding::{LiveReads, ObjectKey, Observed, Read, Write};
 use crate::client::events::{Regarding, store_event};
 use crate::client::lease::LeadershipDeadline;
 use crate::client::reads::LiveReader;
@@ -41,7 +42,7 @@ const COUNT_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::
 
 /// The reply to a request.
 enum Reply {
-    Sent(Write, WriteOutcome),
+    Sent(Write, WriteOutcome, WriteTimes),
     Read(PendingRead, LiveReads),
     Checked(ObjectKey, LiveReads),
     Recorded(PendingEvent, bool),
@@ -62,6 +63,7 @@ pub(super) struct Runner {
     pub(super) margin: Duration,
     pub(super) metrics: Arc<ControllerMetrics>,
     pub(super) counter: ObjectCounter,
+    pub(super) binding_times: BindingTimes,
     pub(super) event_sender: Arc<EventSender>,
     pub(super) start: Instant,
     /// Whether events are stored in the cluster.
@@ -156,8 +158,14 @@ impl Runner {
     fn on_event(&mut self, event: WatchEvent) {
         let (reconciler, now) = (&mut self.reconciler, Instant::now());
         match event {
-            WatchEvent::Volume(volume, in_tree) => reconciler.on_volume(volume, in_tree, now),
-            WatchEvent::Object(observed, version) => reconciler.on_object(observed, &version, now),
+            WatchEvent::Volume(volume, in_tree) => {
+                self.binding_times.on_observed(&Observed::Volume(Arc::clone(&volume)), now);
+                reconciler.on_volume(volume, in_tree, now);
+            }
+            WatchEvent::Object(observed, version) => {
+                self.binding_times.on_observed(&observed, now);
+                reconciler.on_object(observed, &version, now);
+            }
             WatchEvent::Unreadable(kind, unreadable) => {
                 reconciler.on_unreadable(kind, unreadable, now);
             }
@@ -169,7 +177,8 @@ impl Runner {
     fn on_reply(&mut self, reply: Reply) {
         let now = Instant::now();
         match reply {
-            Reply::Sent(write, outcome) => {
+            Reply::Sent(write, outcome, times) => {
+                self.binding_times.on_reply(&write, &outcome, times, now);
                 self.metrics.count_write(&write, &outcome);
                 self.reconciler.on_write_outcome(&write, outcome, now);
             }
@@ -228,7 +237,8 @@ impl Runner {
     /// Sends a write. It may take no longer than the lease is held, which is until `until`.
     fn send(&mut self, write: Write, until: LeadershipDeadline) {
         // Deciding about everything at the start takes its time.
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let decided = Instant::now();
+        let left = until.map(|until| until.saturating_duration_since(decided));
         let deadline = WRITE_TIMEOUT.min(left.unwrap_or_default());
         if deadline <= self.margin {
             let outcome = WriteOutcome::Throttled(Duration::ZERO);
@@ -237,10 +247,10 @@ impl Runner {
         }
         let (client, duration) = (self.client.clone(), self.metrics.write_duration.clone());
         self.requests.0.spawn(async move {
-            let start = Instant::now();
+            let sent = Instant::now();
             let outcome = send(&client, &write, deadline).await;
-            duration.observe(start.elapsed().as_secs_f64());
-            Reply::Sent(write, outcome)
+            duration.observe(sent.elapsed().as_secs_f64());
+            Reply::Sent(write, outcome, WriteTimes { decided, sent })
         });
     }
 

@@ -115,11 +115,25 @@ pub struct WebhookArgs {
     /// Time between SIGTERM and the end of the port, in which every response closes its connection.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub drain_delay: Duration,
+    /// The log.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// Arguments of processes that log.
+#[derive(Clone, Debug, Args)]
+pub struct LogArgs {
     /// Format of the log; text on a terminal and JSON elsewhere if left out.
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
     /// Level of the log, or targets with levels (`info,bindery=debug`).
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        env = "BINDERY_LOG",
+        hide_env_values = true,
+        default_value = "info"
+    )]
     pub log_level: LogLevel,
 }
 
@@ -188,12 +202,9 @@ pub struct ControllerArgs {
     /// a new configuration is in use.
     #[arg(long, value_name = "NAME", requires = "config")]
     pub config_map: Option<String>,
-    /// Format of the log; text on a terminal and JSON elsewhere if left out.
-    #[arg(long, value_name = "FORMAT")]
-    pub log_format: Option<LogFormat>,
-    /// Level of the log, or targets with levels (`info,bindery=debug`).
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
-    pub log_level: LogLevel,
+    /// The log.
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 /// Arguments of `bindery doctor`.

@@ -85,11 +85,11 @@ mutants: export MUTANTS := $(MUTANTS)
 mutants:
 	scripts/mutants.sh
 
-# The pure path alone; the webhook against controller-runtime, nginx and a real API server; the bind loop
-# against the in-tree binder and the bare load. Each row of the latter two has its floor
+# The pure path alone; a review in instructions, stage by stage; the webhook against controller-runtime, nginx and a real
+# API server; the bind loop against the in-tree binder and the bare load. Each row of the latter three has its floor
 # (benches/floors.toml). BENCHES=binding SECTIONS="like named" picks some; PAIRS=100 ROUNDS=1 makes the
 # races short.
-BENCHES := judge webhook binding
+BENCHES := judge instructions webhook binding
 bench: export BINDERY_BENCH_PAIRS := $(PAIRS)
 bench: export BINDERY_BENCH_ROUNDS := $(ROUNDS)
 bench: kube

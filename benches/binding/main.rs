@@ -26,6 +26,7 @@ mod bare;
 mod competitor;
 #[path = "../cluster/dump.rs"]
 mod dump;
+mod engine;
 mod feed;
 mod many;
 mod matching;
@@ -45,13 +46,14 @@ use std::process::ExitCode;
 // The planes look for what they use at the root of the program that includes them.
 use shared::{eventually, floors, plane, process, programs, runner, webhook};
 
-const SECTIONS: [shared::sections::Section; 9] = [
+const SECTIONS: [shared::sections::Section; 10] = [
     ("like", rows::like),
     ("sizes", rows::sizes),
     ("named", rows::named),
     ("waiting", rows::waiting),
     ("webhook", rows::with_webhook),
     ("single", single::measure),
+    ("engine", engine::measure),
     ("many", many::measure),
     ("matching", matching::measure),
     ("plan", plan::measure),

@@ -6,6 +6,7 @@
 #[path = "../../tests/e2e/harness/eventually.rs"]
 #[allow(dead_code, clippy::panic, reason = "shared with the end-to-end tests, which use all of it")]
 pub(crate) mod eventually;
+#[allow(dead_code, reason = "not every bench takes a median")]
 pub(crate) mod floors;
 #[path = "../../tests/e2e/harness/plane/mod.rs"]
 #[allow(
@@ -15,6 +16,7 @@ pub(crate) mod floors;
     reason = "shared with the end-to-end tests, which use all of it"
 )]
 pub(crate) mod plane;
+#[allow(dead_code, reason = "not every bench measures processes")]
 pub(crate) mod process;
 pub(crate) mod programs;
 #[path = "../../tests/e2e/harness/runner.rs"]
@@ -27,4 +29,5 @@ pub(crate) mod programs;
 )]
 pub(crate) mod runner;
 pub(crate) mod sections;
+#[allow(dead_code, reason = "not every bench starts a webhook")]
 pub(crate) mod webhook;

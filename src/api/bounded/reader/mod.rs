@@ -215,13 +215,18 @@ impl<'de> Reader<'de> {
     /// Goes to the first member of an object or list and returns whether it is one of an object; skips any other value, an
     /// empty one too, and returns nothing.
     fn open_value(&mut self) -> Result<Option<bool>, Unusual> {
-        if self.take(b'{') {
-            return Ok(if self.take(b'}') { None } else { Some(true) });
+        self.skip_space();
+        match self.peek() {
+            Some(b'{') => {
+                self.at += 1;
+                Ok(if self.take(b'}') { None } else { Some(true) })
+            }
+            Some(b'[') => {
+                self.at += 1;
+                Ok(if self.take(b']') { None } else { Some(false) })
+            }
+            _ => self.skip_scalar().map(|()| None),
         }
-        if self.take(b'[') {
-            return Ok(if self.take(b']') { None } else { Some(false) });
-        }
-        self.skip_scalar().map(|()| None)
     }
 
     fn skip_scalar(&mut self) -> Result<(), Unusual> {

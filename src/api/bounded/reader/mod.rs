@@ -256,12 +256,13 @@ impl<'de> Reader<'de> {
 pub struct MemberTexts<'de> {
     reader: Reader<'de>,
     is_first: bool,
+    is_over: bool,
 }
 
 impl<'de> MemberTexts<'de> {
     /// Those of the object that `text` is.
     pub fn of(text: &'de str) -> Self {
-        Self { reader: Reader::new(text), is_first: true }
+        Self { reader: Reader::new(text), is_first: true, is_over: false }
     }
 
     fn advance(&mut self) -> Result<Option<(Cow<'de, str>, &'de str)>, Unusual> {
@@ -282,11 +283,16 @@ impl<'de> MemberTexts<'de> {
 }
 
 impl<'de> Iterator for MemberTexts<'de> {
-    /// An error where the text is not one that is read here.
+    /// An error where the text is not one that is read here; it is the last item.
     type Item = Result<(Cow<'de, str>, &'de str), Unusual>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.advance().transpose()
+        if self.is_over {
+            return None;
+        }
+        let member = self.advance();
+        self.is_over = !matches!(member, Ok(Some(_)));
+        member.transpose()
     }
 }
 
@@ -431,8 +437,12 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
         if !self.advance(b'}')? {
             return Ok(None);
         }
-        let key = seed.deserialize(&mut *self.reader)?;
-        Ok(Some(key))
+        // A key that is skipped is a text too.
+        self.reader.skip_space();
+        if self.reader.peek() != Some(b'"') {
+            return Err(Unusual);
+        }
+        seed.deserialize(&mut *self.reader).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Unusual> {

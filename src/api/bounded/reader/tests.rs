@@ -6,6 +6,13 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::*;
+use crate::api::bounded::{LabelUse, ReadLabels, wire};
+
+wire! {
+    struct Labelled {
+        _labels: ReadLabels = "labels",
+    }
+}
 
 const REVIEW: &str = include_str!("../../../../benches/data/allowed.json");
 
@@ -133,4 +140,14 @@ proptest! {
         agrees(&text);
         agrees(&text[start.index(text.len())..]);
     }
+}
+
+/// Also where neither keys nor values are kept.
+#[test]
+fn a_key_is_a_text() {
+    let read = |text| crate::api::bounded::parse::<Labelled>(text, LabelUse::Skip).map(drop);
+    assert!(read(r#"{"labels":{"a":"b"}}"#).is_ok());
+    assert!(
+        read(r#"{"labels":{1:"b"}}"#).unwrap_err().to_string().starts_with("key must be a string")
+    );
 }

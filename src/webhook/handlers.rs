@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderValue, Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
@@ -37,7 +37,9 @@ impl Handler for Reviews {
             _ => return Rejection::NotFound.into_response(),
         };
         if request.method() != Method::POST {
-            return Rejection::MethodNotAllowed.into_response();
+            // HTTP (RFC 9110, 15.5.6): which methods there are.
+            let allow = [(ALLOW, HeaderValue::from_static("POST"))];
+            return (allow, Rejection::MethodNotAllowed).into_response();
         }
         review(self, endpoint, request).await
     }

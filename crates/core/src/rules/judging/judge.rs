@@ -105,16 +105,16 @@ fn rulings(
     let mut rulings = Vec::new();
     let requests = requests(question);
     let is_terminating = question.change.is_terminating();
-    // Most rules are passed over here, and most others find nothing: what costs more comes after.
     let concerned = rules.iter().filter(|rule| {
         (rule.options.terminating == Terminating::Judged || !is_terminating)
             && rule.request_types.iter().any(|request_type| requests.contains(&Some(*request_type)))
     });
     for rule in concerned {
-        let violations = (rule.check)(question.change, evidence);
-        if violations.is_empty() || question.mode(rule, evidence) == Mode::Off {
+        // A rule that is off is not run: that is how an operator gets rid of one that fails.
+        if question.mode(rule, evidence) == Mode::Off {
             continue;
         }
+        let violations = (rule.check)(question.change, evidence);
         rulings.extend(merged(violations).into_iter().map(|violation| {
             let effect = effect_of(rule, &violation, question, evidence);
             ruling(rule, violation, effect)

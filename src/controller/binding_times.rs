@@ -92,12 +92,20 @@ impl BindingTimes {
                     self.volumes.entry(volume.name.clone()).or_insert_with(seen);
                 }
             }
+            // By another binder: what we write is shown as Bound before the last reply is there.
+            Observed::Claim(claim) => {
+                if self.claims.get(&claim.key).is_some_and(|binding| binding.steps.is_empty()) {
+                    self.claims.remove(&claim.key);
+                }
+            }
+            Observed::Volume(volume) => {
+                if self.volumes.get(&volume.name).is_some_and(|seen| seen.claim.is_none()) {
+                    self.volumes.remove(&volume.name);
+                }
+            }
             Observed::ClaimGone(key) => drop(self.claims.remove(key)),
             Observed::VolumeGone(name) => drop(self.volumes.remove(name)),
-            // What was just written is shown as bound before its last reply is there.
-            Observed::Claim(_)
-            | Observed::Volume(_)
-            | Observed::Class(_)
+            Observed::Class(_)
             | Observed::ClassGone(_)
             | Observed::Pod(_)
             | Observed::PodGone(_)
@@ -276,6 +284,21 @@ mod tests {
              name decided 300 sent 100 replied 600, claim_status decided 300 sent 100 replied 600"
         );
         assert!(times.claims.is_empty() && times.volumes.is_empty());
+    }
+
+    #[test]
+    fn what_another_binder_binds_is_forgotten() {
+        let mut times = BindingTimes { is_on: true, ..BindingTimes::new() };
+        for phase in ["Pending", "Bound"] {
+            let (of_volume, of_claim) =
+                (VOLUME.replace("Available", phase), CLAIM.replace("Pending", phase));
+            let read = volume(&of_volume, Wanted::Labels).unwrap().volume;
+            let claim = claim(&of_claim, "db").unwrap();
+            times.on_observed(&Observed::Volume(Arc::new(read)), Instant::now());
+            times.on_observed(&Observed::Claim(Arc::new(claim)), Instant::now());
+            let is_kept = phase == "Pending";
+            assert_eq!((times.volumes.is_empty(), times.claims.is_empty()), (!is_kept, !is_kept));
+        }
     }
 
     #[test]

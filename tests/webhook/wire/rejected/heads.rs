@@ -309,6 +309,7 @@ async fn a_head_without_a_body_is_answered_without_one() {
     connection.send(&bytes("HEAD /mutate HTTP/1.1", "connection: close\r\n", "")).await;
     let reported = connection.until_closed().await;
     assert!(reported.starts_with("HTTP/1.1 405 ") && reported.ends_with("\r\n\r\n"), "{reported}");
+    assert!(reported.contains("\r\nallow: POST\r\n"), "{reported}");
 }
 
 /// Requests that come at once are answered one after the other; behind one after which it is unknown where the next

@@ -12,6 +12,7 @@ use crate::runner::{Case, case};
 
 pub(crate) const CASES: &[Case] = &[
     case!(pairs_are_bound_in_either_order_and_a_pending_claim_gets_an_event),
+    case!(each_binding_is_one_line_of_the_log_if_that_is_wanted),
     case!(a_claim_of_a_pod_that_was_placed_by_hand_is_prebound),
     case!(a_second_binder_yields_to_that_of_kubernetes),
 ];
@@ -59,6 +60,45 @@ fn pairs_are_bound_in_either_order_and_a_pending_claim_gets_an_event() {
         }
     });
     assert!(reported.contains("ProvisioningFailed"), "the class has no object: {reported}");
+}
+
+/// As `docs/how-to/troubleshoot.md` shows it, and as `BINDERY_LOG` asks for it.
+fn each_binding_is_one_line_of_the_log_if_that_is_wanted() {
+    let plane = Plane::start(Peers::WithoutBinder).unwrap();
+    let objects = plane.objects("timed");
+    let controller = Controller::logging(&plane, "info,bindery::timing=debug");
+    for name in ["a", "b"] {
+        objects.volume(name, &json!({}));
+        objects.claim(name, &json!({}));
+    }
+    for name in ["a", "b"] {
+        until(&plane, &claim_path(objects.namespace(), name), "Bound");
+    }
+    let lines = eventually("both bindings are logged", PATIENCE, || {
+        let log = controller.log();
+        let lines: Vec<Value> = log
+            .lines()
+            .filter(|line| line.contains("bindery::timing"))
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        if lines.len() == 2 { Ok(lines) } else { Err(log) }
+    });
+    for line in lines {
+        let text = |field: &str| line[field].as_str().unwrap_or_default().to_owned();
+        assert_eq!((text("level"), text("message")), ("DEBUG".into(), "bound".into()), "{line}");
+        assert!(
+            text("claim").starts_with(objects.namespace()) && !text("volume").is_empty(),
+            "{line}"
+        );
+        let steps = text("steps");
+        let labels: Vec<&str> =
+            steps.split(", ").filter_map(|step| step.split(' ').next()).collect();
+        assert_eq!(labels, ["reserve", "volume_phase", "name", "claim_status"], "{line}");
+        let numbers = steps.split([' ', ',']).filter_map(|word| word.parse::<u64>().ok());
+        // Each of the twelve is rounded down.
+        let rounded = line["microseconds"].as_u64().unwrap().checked_sub(numbers.sum());
+        assert!(rounded.is_some_and(|rounded| rounded <= 12), "{line}");
+    }
 }
 
 /// The in-tree binder leaves such a claim to the scheduler, which never sees the pod.

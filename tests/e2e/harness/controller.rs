@@ -34,25 +34,37 @@ impl Controller {
 
     /// Starts it in a mode, as one of several.
     pub(crate) fn in_mode(plane: &Plane, mode: &str) -> Self {
-        Self::spawn(&plane.kubeconfig(BINDERY_CONTROLLER), mode, Election::Lease, &[])
+        Self::spawn(&plane.kubeconfig(BINDERY_CONTROLLER), mode, Election::Lease, &[], &[])
     }
 
     /// Starts the only binder of a plane with more arguments.
     pub(crate) fn start_with(plane: &Plane, more: &[&str]) -> Self {
-        Self::spawn(&plane.kubeconfig(BINDERY_CONTROLLER), "full", Election::None, more)
+        Self::spawn(&plane.kubeconfig(BINDERY_CONTROLLER), "full", Election::None, more, &[])
+    }
+
+    /// Starts the only binder of a plane with `BINDERY_LOG` set.
+    pub(crate) fn logging(plane: &Plane, level: &str) -> Self {
+        let kubeconfig = plane.kubeconfig(BINDERY_CONTROLLER);
+        Self::spawn(&kubeconfig, "full", Election::None, &[], &[("BINDERY_LOG", level)])
     }
 
     /// Starts it with a kubeconfig of the caller's own.
     pub(crate) fn start_by(kubeconfig: &Path, election: Election) -> Self {
-        Self::spawn(kubeconfig, "full", election, &[])
+        Self::spawn(kubeconfig, "full", election, &[], &[])
     }
 
     /// Starts one that only has to keep certificates.
     pub(crate) fn keeping(kubeconfig: &Path, election: Election, more: &[&str]) -> Self {
-        Self::spawn(kubeconfig, "observe", election, more)
+        Self::spawn(kubeconfig, "observe", election, more, &[])
     }
 
-    fn spawn(kubeconfig: &Path, mode: &str, election: Election, more: &[&str]) -> Self {
+    fn spawn(
+        kubeconfig: &Path,
+        mode: &str,
+        election: Election,
+        more: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let elect = match election {
             Election::None => "--leader-elect=false",
             Election::Lease => "--leader-elect=true",
@@ -61,12 +73,13 @@ impl Controller {
         let arguments = ["controller", "--mode", mode, "--in-tree-binder-disabled", elect, health];
         let arguments = arguments.iter().chain(more).map(ToString::to_string);
         let kubeconfig = kubeconfig.display().to_string();
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let program = Program {
             binary: Path::new(env!("CARGO_BIN_EXE_bindery")),
             arguments: arguments.chain(["--kubeconfig".to_owned(), kubeconfig]).collect(),
             folder: Path::new(env!("CARGO_TARGET_TMPDIR")),
             log: log_file(),
-            environment: Vec::new(),
+            environment: environment.iter().map(owned).collect(),
         };
         let process = Process::spawn("bindery controller", &program).unwrap();
         Self { process: Some(process) }

@@ -103,11 +103,17 @@ fn rulings(
         Ruling { rule, violation, effect, exemption_hint }
     };
     let mut rulings = Vec::new();
-    let requests = requests(question);
+    let ((resource, operation), endpoints) = (address(question.change), endpoints(question));
+    // Most differ in the first of the three.
+    let is_asked = |one: &RequestType| {
+        one.operation == operation
+            && one.resource == resource
+            && endpoints.contains(&Some(one.endpoint))
+    };
     let is_terminating = question.change.is_terminating();
     let concerned = rules.iter().filter(|rule| {
-        (rule.options.terminating == Terminating::Judged || !is_terminating)
-            && rule.request_types.iter().any(|request_type| requests.contains(&Some(*request_type)))
+        rule.request_types.iter().any(is_asked)
+            && (rule.options.terminating == Terminating::Judged || !is_terminating)
     });
     for rule in concerned {
         // A rule that is off is not run: that is how an operator gets rid of one that fails.
@@ -115,6 +121,9 @@ fn rulings(
             continue;
         }
         let violations = (rule.check)(question.change, evidence);
+        if violations.is_empty() {
+            continue;
+        }
         rulings.extend(merged(violations).into_iter().map(|violation| {
             let effect = effect_of(rule, &violation, question, evidence);
             ruling(rule, violation, effect)
@@ -154,11 +163,10 @@ fn merged(violations: Vec<Violation>) -> Vec<Violation> {
     merged
 }
 
-/// The request types whose rules judge what came through one endpoint: each change is sent to one of the two.
-fn requests(question: Question<'_>) -> [Option<RequestType>; 2] {
+/// The endpoints whose rules judge what came through one: each change is sent to one of the two.
+fn endpoints(question: Question<'_>) -> [Option<Endpoint>; 2] {
     let change = question.change;
-    let (resource, operation) = address(change);
-    let endpoints = match question.endpoint {
+    match question.endpoint {
         Endpoint::Guard => {
             [Some(Endpoint::Guard), filter::is_advised(change).then_some(Endpoint::Advise)]
         }
@@ -167,8 +175,7 @@ fn requests(question: Question<'_>) -> [Option<RequestType>; 2] {
         }
         Endpoint::Tenancy => [Some(Endpoint::Tenancy), None],
         Endpoint::Mutate | Endpoint::Restore => [None, None],
-    };
-    endpoints.map(|endpoint| Some(RequestType { endpoint: endpoint?, resource, operation }))
+    }
 }
 
 pub(super) fn effect_of(

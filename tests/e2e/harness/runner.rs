@@ -233,7 +233,8 @@ fn capture_panics() {
         if thread::current().name() == Some(CASE_THREAD) {
             let backtrace = Backtrace::capture(); // only if RUST_BACKTRACE asks for it
             let text = if backtrace.status() == BacktraceStatus::Captured {
-                format!("{panic}\n{backtrace}")
+                // The message last: a report of a run may keep its end only.
+                format!("{backtrace}\n{panic}")
             } else {
                 panic.to_string()
             };

@@ -229,10 +229,11 @@ pub(super) fn expect_undisturbed(tally: &Tally, beside: Beside) {
 }
 
 /// Returns whether a write came too late: the JSON patches of the attacher test what was there when it read, or the
-/// writer was killed meanwhile.
+/// writer was killed meanwhile, before its request was judged or (Go: `errClientDisconnected` in `net/http`) even read.
 fn is_outrun(denial: &str) -> bool {
     denial.ends_with("422 the server rejected our request due to an error in our request")
         || denial.ends_with("context canceled")
+        || denial.ends_with("500 client disconnected")
 }
 
 /// The names of what a user did of a kind.

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::grouped::{Group, Grouped};
+use crate::model::annotations::TENANT;
 use crate::model::{
     AccessModes, Claim, ClassName, Deletion, Quantity, Reservation, Volume, VolumeMode, VolumeName,
     VolumePhase,
@@ -15,8 +16,12 @@ use crate::model::{
 /// The free volumes of a view.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FreeVolumes {
-    by_key: Grouped<MatchKey, Grouped<ModeSet, BTreeSet<Candidate>>>,
+    by_key: ByKey,
+    /// Those that carry a tenant's label, once more: where namespaces are not known, each claim asks for one.
+    of_tenants: ByKey,
 }
+
+type ByKey = Grouped<MatchKey, Grouped<ModeSet, BTreeSet<Candidate>>>;
 
 /// The fields that a volume and a claim must have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,9 +68,13 @@ impl MatchKey {
 impl FreeVolumes {
     /// Adds a volume if it is free.
     pub(super) fn insert(&mut self, volume: &Volume) {
-        if is_free(volume) {
-            self.by_key.insert(place(volume));
+        if !is_free(volume) {
+            return;
         }
+        if volume.labels.get(TENANT).is_some() {
+            self.of_tenants.insert(place(volume));
+        }
+        self.by_key.insert(place(volume));
     }
 
     /// Removes a volume that was added in this form.
@@ -75,9 +84,13 @@ impl FreeVolumes {
         }
     }
 
-    /// Removes a volume that was free and has changed since, but not in class, modes and size.
+    /// Removes a volume that was free and has changed since, but not in class, modes and size. Its label may have.
     pub(super) fn take(&mut self, volume: &Volume) {
-        self.by_key.remove(&place(volume));
+        let place = place(volume);
+        self.by_key.remove(&place);
+        if !self.of_tenants.is_empty() {
+            self.of_tenants.remove(&place);
+        }
     }
 
     /// Returns the free volumes that match `claim` in class, modes and size, best first: fewest access modes,
@@ -88,15 +101,24 @@ impl FreeVolumes {
     ///
     /// Costs O(k log n) to the first name, for k sets of access modes and n volumes.
     pub(super) fn candidates(&self, claim: &Claim) -> impl Iterator<Item = &VolumeName> {
-        let match_key = MatchKey::of_claim(claim);
-        let smallest = Candidate { size: claim.request.clone(), name: VolumeName::new("") };
-        let requested = claim.access_modes.clone();
-        let sets = self.by_key.get(&match_key).into_iter().flat_map(Grouped::groups);
-        let offering = sets.filter(move |(set, _)| set.modes.offers(&requested));
-        offering
-            .flat_map(move |(_, candidates)| candidates.range(smallest.clone()..))
-            .map(|candidate| &candidate.name)
+        candidates(&self.by_key, claim)
     }
+
+    /// Returns those of the [`candidates`](Self::candidates) that carry a tenant's label, in the same order.
+    pub(super) fn candidates_of_tenants(&self, claim: &Claim) -> impl Iterator<Item = &VolumeName> {
+        candidates(&self.of_tenants, claim)
+    }
+}
+
+fn candidates<'a>(by_key: &'a ByKey, claim: &Claim) -> impl Iterator<Item = &'a VolumeName> {
+    let match_key = MatchKey::of_claim(claim);
+    let smallest = Candidate { size: claim.request.clone(), name: VolumeName::new("") };
+    let requested = claim.access_modes.clone();
+    let sets = by_key.get(&match_key).into_iter().flat_map(Grouped::groups);
+    let offering = sets.filter(move |(set, _)| set.modes.offers(&requested));
+    offering
+        .flat_map(move |(_, candidates)| candidates.range(smallest.clone()..))
+        .map(|candidate| &candidate.name)
 }
 
 /// Returns whether the volume can be bound to any claim that matches it.

@@ -208,7 +208,8 @@ fn of_tenant(
     let named = outcome.volume().filter(|_| is_unfit);
     let reserved = has_searched.then(|| view.reserved_for(&claim.key)).into_iter().flatten();
     let reserved = named.into_iter().chain(reserved).filter_map(|name| view.volume(name));
-    let free = (has_searched && !waits).then(|| view.free_for(claim)).into_iter().flatten();
+    let free =
+        (has_searched && !waits).then(|| view.free_of_tenants_for(claim)).into_iter().flatten();
     let free = free.filter(|volume| unmatched_term(volume, claim).is_none());
     reserved.chain(free).any(|volume| is_tenants(volume, claim)).then_some(Collection::Namespaces)
 }

@@ -160,6 +160,11 @@ impl View {
         self.free.candidates(claim).filter_map(|name| self.volumes.get(name))
     }
 
+    /// Those of the volumes that are [free for](Self::free_for) `claim` that carry a tenant's label.
+    pub(super) fn free_of_tenants_for(&self, claim: &Claim) -> impl Iterator<Item = &Arc<Volume>> {
+        self.free.candidates_of_tenants(claim).filter_map(|name| self.volumes.get(name))
+    }
+
     /// Adds a claim that any matching volume can serve. It stays until the claim is observed again, or has a volume.
     pub fn add_pending(&mut self, key: &ClaimKey) {
         if let Some(claim) = self.claims.get(key) {

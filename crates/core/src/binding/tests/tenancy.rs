@@ -124,6 +124,38 @@ fn a_namespace_that_was_not_shown_leaves_it_open() {
     assert_eq!(settled(listed("qa"), &claim(), None), ClaimOutcome::NoMatchingVolume);
 }
 
+/// Among a hundred thousand that are nobody's.
+#[test]
+fn the_free_volumes_of_tenants_are_found_without_looking_at_others() {
+    let others =
+        (0..3).map(|number| Volume { name: VolumeName::new(format!("pv-{number}")), ..volume() });
+    let red = of_tenant("red");
+    let mut view = view(&others.chain([red.clone()]).collect::<Vec<_>>(), &claim());
+    let found = |view: &View| {
+        let asking = claim();
+        let free = view.free_of_tenants_for(&asking);
+        free.map(|volume| volume.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&view), [red.name.to_string()]);
+    let kept = Volume { reservation: Reservation::Named(claim().key), ..red.clone() };
+    let unlabelled = Volume { labels: Labels::default(), ..red.clone() };
+    for taken in [kept, unlabelled] {
+        view.apply(Observed::Volume(Arc::new(taken)));
+        assert_eq!(found(&view), [""; 0]);
+        view.apply(Observed::Volume(Arc::new(red.clone())));
+        assert_eq!(found(&view), [red.name.to_string()]);
+    }
+    // The label is written with the reservation, or not.
+    for labels in [Labels::default(), red.labels.clone()] {
+        view.change_volume(&red.name, |volume| {
+            volume.reservation = Reservation::Named(claim().key);
+            volume.labels = labels;
+        });
+        assert_eq!(found(&view), [""; 0]);
+        view.apply(Observed::Volume(Arc::new(red.clone())));
+    }
+}
+
 #[test]
 fn the_next_best_volume_is_chosen_instead() {
     let next = Volume { name: VolumeName::new("pv-b"), capacity: quantity("20Gi"), ..volume() };

@@ -106,7 +106,7 @@ impl<'a> Run<'a> {
     /// Returns whether a rule concerns a Namespace: most Namespaces have nothing to do with storage.
     fn is_about_namespace(&mut self, manifest: &Manifest) -> Result<bool, Failure> {
         self.known.see_namespace(&manifest.key)?;
-        let proposal = self.of_manifest(manifest);
+        let proposal = self.of_manifest(manifest)?;
         let judged = judge_proposal(&proposal, self.terms())
             .map_err(|error| unreviewable(&error, &proposal.key.to_string()))?;
         Ok(!judged.verdict.rulings.is_empty())
@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
     /// A manifest of the head: a creation, or an update of what is stored.
     fn manifest(&mut self, manifest: &Manifest) -> Result<(), Failure> {
         let key = &manifest.key;
-        let mut proposal = self.of_manifest(manifest);
+        let mut proposal = self.of_manifest(manifest)?;
         if let (Author::StatefulSet(member), Some(old)) = (&manifest.author, &proposal.old) {
             // A StatefulSet does not change an existing claim.
             let about = FindingSubject { key, operation: "UPDATE", origin: Some(origin(manifest)) };
@@ -135,10 +135,10 @@ impl<'a> Run<'a> {
     }
 
     /// The change that a manifest of the head makes to the stored object.
-    fn of_manifest(&self, manifest: &Manifest) -> ProposedChange {
+    fn of_manifest(&self, manifest: &Manifest) -> Result<ProposedChange, Failure> {
         let (key, how) = (&manifest.key, self.arguments.apply);
         let object = object_of(manifest);
-        let old = self.known.object(key).map(|old| stored(key.kind, old));
+        let old = self.known.object(key)?.map(|old| stored(key.kind, old));
         let mut new = match &old {
             None => created(key.kind, &object, how),
             Some(old) if self.known.is_input_alone() => replaced(key.kind, old, &object),
@@ -150,11 +150,11 @@ impl<'a> Run<'a> {
         if key.kind == ObjectKind::Claim && old.is_none() {
             default_class(&mut new, self.known.classes());
         }
-        self.proposed(key, old, Some(new))
+        Ok(self.proposed(key, old, Some(new)))
     }
 
     fn deletion(&mut self, key: &ObjectId, origin: Option<Origin<'_>>) -> Result<(), Failure> {
-        let old = match self.known.object(key) {
+        let old = match self.known.object(key)? {
             Some(old) => old.clone(),
             // Of an object that the input does not show, only the name is known.
             None if self.known.may_have(key) => json!({"metadata": {"name": key.name}}),

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::cli::input::manifests::Input;
 use crate::cli::input::manifests::stateful_set::{SetMember, StatefulSet};
-use crate::cli::input::object_id::{class_key, volume_key};
 use crate::cli::judge::JudgeContext;
 use crate::cli::judge::findings::FindingSubject;
 use crate::cli::report::{Finding, FindingResult};
+use crate::model::{ReclaimPolicy, VolumeName};
 use crate::rules::{Mode, find};
 
 /// Returns whether a claim of the set that is not in `head` any more stays: the set is deleted, or has fewer replicas.
@@ -63,7 +63,7 @@ pub(super) fn retention(
         (true, true) => ("whenDeleted and whenScaled", "when it is deleted or has fewer replicas"),
     };
     let consequence = match policy(claim, terms) {
-        Some("Retain") => return None,
+        Some(ReclaimPolicy::Retain) => return None,
         Some(policy) => format!("and their data with them (policy {policy})"),
         None => "and their data with them where the reclaim policy of the PV is Delete".to_owned(),
     };
@@ -77,16 +77,16 @@ pub(super) fn retention(
 }
 
 /// The policy of the claim's volume, or the one that its class will give it; nothing if that is not known.
-fn policy<'a>(claim: &Value, terms: JudgeContext<'a>) -> Option<&'a str> {
+fn policy(claim: &Value, terms: JudgeContext<'_>) -> Option<ReclaimPolicy> {
     if let Some(name) = text(&claim["spec"]["volumeName"]) {
-        let volume = terms.known.object(&volume_key(name))?;
-        return Some(text(&volume["spec"]["persistentVolumeReclaimPolicy"]).unwrap_or("Retain"));
+        let volume = terms.known.view().volume(&VolumeName::new(name))?;
+        return Some(volume.policy.clone());
     }
-    let class = terms.known.object(&class_key(text(&claim["spec"]["storageClassName"])?))?;
+    let class = terms.known.class(text(&claim["spec"]["storageClassName"])?)?;
     // Volumes of such a class are made by hand, each with a policy of its own.
     let is_static = class["provisioner"] == "kubernetes.io/no-provisioner";
-    let policy = text(&class["reclaimPolicy"]).unwrap_or("Delete");
-    (!is_static).then_some(policy)
+    let policy = text(&class["reclaimPolicy"]).map(|text| ReclaimPolicy::from_text(Some(text)));
+    (!is_static).then(|| policy.unwrap_or(ReclaimPolicy::Delete))
 }
 
 fn text(value: &Value) -> Option<&str> {

@@ -10,6 +10,7 @@ use crate::cli::input::object_id::{ObjectKind, claim_key, volume_key};
 use crate::cli::judge::findings::FindingSubject;
 use crate::cli::judge::{JudgeContext, KnownObjects, ObjectSource, ProposedChange, judge_proposal};
 use crate::cli::report::{Finding, FindingResult};
+use crate::model::{ReclaimPolicy, VolumeName};
 use crate::rules::Effect;
 
 /// A finding if objects that a rule needs were not all read: the object itself, or others of a kind.
@@ -115,9 +116,8 @@ fn unseen_loss(
     match proposal.key.kind {
         ObjectKind::Claim => {
             let name = old.pointer("/spec/volumeName").and_then(Value::as_str);
-            let volume = name.and_then(|name| known.object(&volume_key(name)));
-            let policy = volume.map(|volume| &volume["spec"]["persistentVolumeReclaimPolicy"]);
-            if policy.is_some_and(|policy| policy.is_null() || policy == "Retain") {
+            let volume = name.and_then(|name| known.view().volume(&VolumeName::new(name)));
+            if volume.is_some_and(|volume| volume.policy == ReclaimPolicy::Retain) {
                 return None;
             }
         }

@@ -1,7 +1,7 @@
 //! The objects that are known while a change is judged: the stored ones, as the input has changed
 //! them so far, and whether a missing object is absent.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::binding::{
 };
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::{ClusterClient, ReadError};
-use crate::cli::input::dump::StorageState;
 use crate::cli::input::dump::batch::RawObject;
+use crate::cli::input::dump::{CLUSTER, StorageState};
 use crate::cli::input::listing::{CLAIM_USE, lacks};
 use crate::cli::input::metadata::NamedMetadata;
 use crate::cli::input::object_id::{ObjectId, ObjectKind, claim_key, class_key, volume_key};
@@ -50,8 +50,10 @@ pub struct KnownObjects {
     /// The files or the cluster that stored objects were read from.
     pub(in crate::cli) live: Option<LiveSource>,
     view: View,
-    /// The objects that may change, whole.
-    objects: BTreeMap<ObjectId, Value>,
+    /// The volumes, claims and namespaces, which may change, whole.
+    objects: BTreeMap<ObjectId, StoredObject>,
+    /// The classes, which claims are given.
+    classes: BTreeMap<String, Value>,
     changed: BTreeSet<ObjectId>,
     expected: BTreeSet<ObjectId>,
     pods: BTreeMap<PodKey, Option<Uid>>,
@@ -66,6 +68,30 @@ pub struct KnownObjects {
     wanted: RefCell<BTreeSet<Collection>>,
 }
 
+/// An object as it is stored. Of a large dump few are ever asked for: the others stay text.
+#[derive(Debug)]
+enum StoredObject {
+    /// As the dump has it, and what was read of it.
+    Text(Box<str>, OnceCell<Value>),
+    /// As the input left it.
+    Object(Value),
+}
+
+impl StoredObject {
+    fn read(&self) -> Result<&Value, serde_json::Error> {
+        match self {
+            Self::Object(object) => Ok(object),
+            Self::Text(text, read) => {
+                if let Some(object) = read.get() {
+                    return Ok(object);
+                }
+                let object = serde_json::from_str(text)?;
+                Ok(read.get_or_init(|| object))
+            }
+        }
+    }
+}
+
 impl KnownObjects {
     /// Nothing known yet.
     pub fn new(reach: ObjectSource) -> Self {
@@ -75,6 +101,7 @@ impl KnownObjects {
             live: None,
             view: View::default(),
             objects: BTreeMap::new(),
+            classes: BTreeMap::new(),
             changed: BTreeSet::new(),
             expected: BTreeSet::new(),
             pods: BTreeMap::new(),
@@ -99,9 +126,8 @@ impl KnownObjects {
             }
             let Some(kind) = ObjectKind::from_name(&kind) else { continue };
             let key = ObjectId::of(kind, &metadata);
-            known.keep(key, &text, &metadata).map_err(|error| {
-                let (key, reason) = (ObjectId::of(kind, &metadata), error_reason(&error));
-                Failure::usage(format!("{source}: {key} cannot be read: {reason}; make a new dump"))
+            known.keep(key, text, &metadata).map_err(|error| {
+                unreadable_dump(&source, &ObjectId::of(kind, &metadata), &error)
             })?;
         }
         known.live = Some(LiveSource { source, age: age.as_secs() });
@@ -113,15 +139,23 @@ impl KnownObjects {
         &self.view
     }
 
-    /// The object of this key as it is stored now.
-    pub fn object(&self, key: &ObjectId) -> Option<&Value> {
-        self.objects.get(key)
+    /// The volume, claim or namespace of this key as it is stored now.
+    pub fn object(&self, key: &ObjectId) -> Result<Option<&Value>, Failure> {
+        let object = self.objects.get(key).map(StoredObject::read).transpose();
+        object.map_err(|error| {
+            let source = self.live.as_ref().map_or(CLUSTER, |live| &live.source);
+            unreadable_dump(source, key, &error)
+        })
+    }
+
+    /// The class of this name.
+    pub fn class(&self, name: &str) -> Option<&Value> {
+        self.classes.get(name)
     }
 
     /// All classes.
     pub fn classes(&self) -> impl Iterator<Item = &Value> {
-        let classes = self.objects.iter().filter(|(key, _)| key.kind == ObjectKind::Class);
-        classes.map(|(_, class)| class)
+        self.classes.values()
     }
 
     /// Returns whether a missing object is unknown rather than absent.
@@ -181,10 +215,12 @@ impl KnownObjects {
         }
         match key.kind {
             ObjectKind::Pod | ObjectKind::Node => {
-                self.keep(key, &text, &NamedMetadata::of(&text))?;
+                let metadata = NamedMetadata::of(&text);
+                self.keep(key, text.into(), &metadata)?;
             }
-            ObjectKind::Volume | ObjectKind::Claim | ObjectKind::Class | ObjectKind::Namespace => {
-                self.objects.insert(key, object);
+            ObjectKind::Class => drop(self.classes.insert(key.name, object)),
+            ObjectKind::Volume | ObjectKind::Claim | ObjectKind::Namespace => {
+                self.objects.insert(key, StoredObject::Object(object));
             }
         }
         Ok(())
@@ -194,15 +230,15 @@ impl KnownObjects {
     fn keep(
         &mut self,
         key: ObjectId,
-        text: &str,
+        text: Box<str>,
         metadata: &NamedMetadata,
     ) -> Result<(), serde_json::Error> {
         let uid = || (!metadata.uid.is_empty()).then(|| Uid::new(&metadata.uid));
         match key.kind {
-            ObjectKind::Node => self.nodes.push((node(text)?, uid())),
+            ObjectKind::Node => self.nodes.push((node(&text)?, uid())),
             ObjectKind::Pod => {
                 let NamedMetadata { namespace, name, .. } = metadata;
-                match any_pod(text) {
+                match any_pod(&text) {
                     Ok(pod) => self.used.extend(pod.in_use().iter().cloned()),
                     Err(_) => {
                         self.unreadable_pods.insert(namespace.clone());
@@ -210,8 +246,11 @@ impl KnownObjects {
                 }
                 self.pods.insert(PodKey::new(namespace.clone(), name.clone()), uid());
             }
-            ObjectKind::Volume | ObjectKind::Claim | ObjectKind::Class | ObjectKind::Namespace => {
-                self.objects.insert(key, serde_json::from_str(text)?);
+            ObjectKind::Class => {
+                self.classes.insert(key.name, serde_json::from_str(&text)?);
+            }
+            ObjectKind::Volume | ObjectKind::Claim | ObjectKind::Namespace => {
+                self.objects.insert(key, StoredObject::Text(text, OnceCell::new()));
             }
         }
         Ok(())
@@ -237,7 +276,8 @@ impl KnownObjects {
     /// Notes that the input deletes an object. A protected one stays until its holder is
     /// deleted. When that is, is not known here, so it counts as being deleted.
     pub fn delete(&mut self, key: &ObjectId) -> Result<(), serde_json::Error> {
-        let Some(mut object) = self.objects.get(key).cloned() else { return Ok(()) };
+        let object = self.objects.get(key).map(StoredObject::read).transpose()?;
+        let Some(mut object) = object.cloned() else { return Ok(()) };
         object["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:00Z");
         self.change(key, object)
     }
@@ -394,4 +434,9 @@ impl KnownObjects {
             None => Some(ReadResult::NotFound),
         }
     }
+}
+
+fn unreadable_dump(source: &str, key: &ObjectId, error: &serde_json::Error) -> Failure {
+    let reason = error_reason(error);
+    Failure::usage(format!("{source}: {key} cannot be read: {reason}; make a new dump"))
 }

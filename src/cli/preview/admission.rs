@@ -80,7 +80,7 @@ pub(super) fn judge_manifests(
     let (configuration, now) = (Configuration::default(), Timestamp::now());
     for NewObject { key, text } in &manifests {
         let name = ObjectId::from(key);
-        let old = known.object(&name).map(|old| proposed::stored(name.kind, old));
+        let old = known.object(&name)?.map(|old| proposed::stored(name.kind, old));
         let new = admission.sent(key, text, old.as_ref()).map_err(|error| unreadable(&error))?;
         let terms = JudgeContext::of(&known, &configuration, now);
         let is_update = old.is_some();

@@ -86,16 +86,19 @@ mutants:
 	scripts/mutants.sh
 
 # The pure path alone; a review in instructions, stage by stage; the webhook against controller-runtime, nginx and a real
-# API server; the bind loop against the in-tree binder and the bare load. Each row of the latter three has its floor
-# (benches/floors.toml). BENCHES=binding SECTIONS="like named" picks some; PAIRS=100 ROUNDS=1 makes the
-# races short.
-BENCHES := judge instructions webhook binding
+# API server; the bind loop against the in-tree binder and the bare load; the command line over large files. Each row but
+# those of the first has its floor (benches/floors.toml), and docs/performance.md shows it. BENCHES=binding SECTIONS="like
+# named" picks some; PAIRS=100 ROUNDS=1 makes the races short and leaves the page as it is. A section whose programs are
+# missing says what to install.
+BENCHES := judge instructions webhook binding cli
 bench: export BINDERY_BENCH_PAIRS := $(PAIRS)
 bench: export BINDERY_BENCH_ROUNDS := $(ROUNDS)
 bench: kube
 	failed=0; for bench in $(BENCHES); do \
 		cargo bench --locked --bench $$bench -- $(SECTIONS) || failed=1; \
-	done; exit $$failed
+	done; \
+	test -n "$(PAIRS)$(ROUNDS)" || cargo bench --locked --bench performance || failed=1; \
+	exit $$failed
 
 # One decoder under cargo-fuzz, which looks for inputs by the code that they reach, until it is stopped or something
 # breaks: make fuzz TARGET=review. Needs a nightly toolchain and cargo-fuzz; the same properties run with made

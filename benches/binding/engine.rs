@@ -24,9 +24,10 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tower::Service;
 
+use crate::extent::pairs_count;
 use crate::floors::Row;
+use crate::measured::Measured;
 use crate::pairs::{CLAIMS, Pairs, Shape, VOLUMES};
-use crate::race::pairs_count;
 
 /// Pairs: a second of the controller's time at the floor.
 const PAIRS: usize = 20_000;
@@ -77,7 +78,7 @@ impl Service<hyper::Request<Body>> for Remote {
 }
 
 /// Measures pairs that are all there before the controller starts.
-pub(crate) fn measure() -> Result<Vec<Row>, String> {
+pub(crate) fn measure() -> Result<Measured, String> {
     let count = pairs_count(PAIRS)?;
     let server = cluster(count)?;
     let servers = Builder::new_multi_thread()
@@ -95,7 +96,8 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
         ours: format!("{rate:.0}/s"),
         other: "the simulated API server".to_owned(),
         figure: rate,
-    }])
+    }]
+    .into())
 }
 
 /// Runs the controller until every pair is bound; the processor time of its thread, in seconds.

@@ -1,7 +1,7 @@
 //! The bind loop against the in-tree binder and against the bare load: `make bench BENCHES=binding`, or
 //! `cargo bench --bench binding -- SECTION…`.
 //!
-//! Sections: `like`, `sizes`, `named`, `waiting`, `webhook`, `single`, `many`, `matching`, `plan`; without
+//! Sections: `like`, `sizes`, `named`, `waiting`, `webhook`, `single`, `engine`, `many`, `matching`; without
 //! one, all of them. Floors and exit codes are those of the webhook's bench. `BINDERY_BENCH_PAIRS=100`
 //! makes every race that short, `BINDERY_BENCH_ROUNDS=1` runs each once: for trying a row in a minute; the
 //! figures of a short run are not those that the floors are meant for.
@@ -24,15 +24,12 @@
 mod among;
 mod bare;
 mod competitor;
-#[path = "../cluster/dump.rs"]
-mod dump;
 mod engine;
 mod feed;
 mod many;
 mod matching;
 mod observer;
 mod pairs;
-mod plan;
 mod race;
 mod rows;
 #[path = "../shared/mod.rs"]
@@ -43,25 +40,33 @@ mod writes;
 
 use std::process::ExitCode;
 
+use measured::Measured;
+use programs::SETPRIV;
+use shared::sections::Section;
 // The planes look for what they use at the root of the program that includes them.
-use shared::{eventually, floors, plane, process, programs, runner, webhook};
+use shared::{eventually, extent, floors, measured, plane, process, programs, runner, webhook};
 
-const SECTIONS: [shared::sections::Section; 10] = [
-    ("like", rows::like),
-    ("sizes", rows::sizes),
-    ("named", rows::named),
-    ("waiting", rows::waiting),
-    ("webhook", rows::with_webhook),
-    ("single", single::measure),
-    ("engine", engine::measure),
-    ("many", many::measure),
-    ("matching", matching::measure),
-    ("plan", plan::measure),
+const SECTIONS: [Section; 9] = [
+    section("like", "Like pairs", rows::like),
+    section("sizes", "Pairs of all sizes", rows::sizes),
+    section("named", "Claims that name their volume", rows::named),
+    section("waiting", "Claims that wait for their volume", rows::waiting),
+    section("webhook", "With the webhook installed", rows::with_webhook),
+    section("single", "One pair in an idle cluster", single::measure),
+    section("engine", "The controller without a network", engine::measure),
+    section("many", "Memory with many objects", many::measure),
+    section("matching", "The choice of a volume", matching::measure),
 ];
 
-/// Programs that the system must have.
-const NEEDED: [(&str, &str); 1] = [("setpriv", "apt-get install util-linux")];
+/// All of them start processes that must not outlive the bench.
+const fn section(
+    name: &'static str,
+    title: &'static str,
+    measure: fn() -> Result<Measured, String>,
+) -> Section {
+    Section { name, title, needs: &[SETPRIV], measure }
+}
 
 fn main() -> ExitCode {
-    shared::sections::main("binding", &SECTIONS, || programs::check(&NEEDED))
+    shared::sections::main("binding", &SECTIONS)
 }

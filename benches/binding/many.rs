@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::competitor::{controller, webhook};
+use crate::extent::pairs_count;
 use crate::feed::Feed;
 use crate::floors::Row;
+use crate::measured::{Measured, growth};
 use crate::plane::folder::Folder;
 use crate::plane::process::Process;
 use crate::process;
-use crate::race::pairs_count;
 
 /// Pairs. The largest cluster is what the floors are for; the others help to plan a smaller one.
 const PAIRS: [usize; 4] = [1_000, 10_000, 50_000, 100_000];
@@ -28,7 +29,7 @@ const REST: Duration = Duration::from_secs(2);
 type Start = fn(&Path, &Folder) -> Result<Process, String>;
 
 /// Measures the peaks from the start until each process is at rest.
-pub(crate) fn measure() -> Result<Vec<Row>, String> {
+pub(crate) fn measure() -> Result<Measured, String> {
     let programs: [(&str, &str, Start); 2] = [
         ("memory-of-many", "controller", controller),
         ("memory-of-webhook", "webhook", |kubeconfig, folder| {
@@ -36,14 +37,17 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
         }),
     ];
     let mut rows = Vec::new();
-    for (id, name, start) in programs {
+    let mut lines = programs.map(|(_, name, _)| (name, Vec::new()));
+    for ((id, name, start), (_, line)) in programs.into_iter().zip(&mut lines) {
         let mut row = None;
         for count in PAIRS {
-            row = Some(measured(id, name, start, pairs_count(count)?)?);
+            let measured = measured(id, name, start, pairs_count(count)?)?;
+            line.push((2.0 * count as f64, measured.figure));
+            row = Some(measured);
         }
         rows.extend(row);
     }
-    Ok(rows)
+    Ok(Measured::from(rows).with(growth("MB, by PVs and PVCs", lines)))
 }
 
 fn measured(row: &'static str, name: &str, start: Start, count: usize) -> Result<Row, String> {

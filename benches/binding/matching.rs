@@ -7,6 +7,7 @@ use bindery::binding::choose;
 
 use crate::among::{ASKER, among};
 use crate::floors::Row;
+use crate::measured::{Measured, growth};
 
 /// Choices that are timed together, and how often. The fastest time counts: nothing but other work of the
 /// machine makes one slower than another.
@@ -14,10 +15,17 @@ const CHOICES: u32 = 10_000;
 const TIMES: usize = 51;
 
 /// Measures all sizes.
-pub(crate) fn measure() -> Result<Vec<Row>, String> {
+pub(crate) fn measure() -> Result<Measured, String> {
     let sizes =
         [("matching-1000", 1_000), ("matching-10000", 10_000), ("matching-100000", 100_000)];
-    sizes.into_iter().map(|(id, count)| measure_among(id, count)).collect()
+    let mut rows = Vec::new();
+    let mut line = Vec::new();
+    for (id, count) in sizes {
+        let row = measure_among(id, count)?;
+        line.push((count as f64, row.figure));
+        rows.push(row);
+    }
+    Ok(Measured::from(rows).with(growth("µs of a choice, by volumes", [("Bindery", line)])))
 }
 
 fn measure_among(id: &'static str, count: u64) -> Result<Row, String> {

@@ -49,7 +49,7 @@ pub(crate) struct Race {
 }
 
 /// What came of a race.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Run {
     /// Pairs per second, from the first creation until the last claim is Bound.
     pub(crate) rate: f64,
@@ -57,6 +57,8 @@ pub(crate) struct Run {
     pub(crate) median: f64,
     /// The same: 99 of 100.
     pub(crate) tail: f64,
+    /// The same of each pair.
+    pub(crate) times: Vec<f64>,
     /// Writes per pair, from before the first creation.
     pub(crate) writes: f64,
     /// ms of processor time per pair: of API server and etcd, of the binder, of the clients. It shows
@@ -68,8 +70,8 @@ pub(crate) struct Run {
 
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rate, median, tail, writes, processor: [server, binder, clients], memory } =
-            self;
+        let Self { rate, median, tail, writes, memory, .. } = self;
+        let [server, binder, clients] = self.processor;
         write!(
             f,
             "{rate:>6.1}/s, median {median:>7.1} ms, p99 {tail:>7.1} ms, {writes:.2} writes, processor \
@@ -79,30 +81,6 @@ impl fmt::Display for Run {
             Some(Memory { now, peak }) => write!(f, ", {now:.1} MB, peak {peak:.1} MB"),
             None => Ok(()),
         }
-    }
-}
-
-/// Returns how many pairs a race has: `usual`, unless the environment wants fewer.
-pub(crate) fn pairs_count(usual: usize) -> Result<usize, String> {
-    from_environment("BINDERY_BENCH_PAIRS").map(|wanted| wanted.unwrap_or(usual).min(usual))
-}
-
-/// Returns how often each competitor runs; odd, so that the median is a run.
-pub(crate) fn rounds_count() -> Result<usize, String> {
-    from_environment("BINDERY_BENCH_ROUNDS").map(|wanted| wanted.unwrap_or(3))
-}
-
-fn from_environment(name: &str) -> Result<Option<usize>, String> {
-    #[expect(clippy::disallowed_methods, reason = "make hands it on so; this is the command line")]
-    let Ok(text) = std::env::var(name) else {
-        return Ok(None);
-    };
-    if text.is_empty() {
-        return Ok(None);
-    }
-    match text.parse() {
-        Ok(number) if number > 0 => Ok(Some(number)),
-        _ => Err(format!("{name}={text:?} is no number above 0; give one or leave it out")),
     }
 }
 
@@ -146,7 +124,8 @@ impl Race {
         let Times { rate, latencies } = times;
         let tail = tail(&latencies);
         let memory = binder.memory()?;
-        Ok(Run { rate, median: median(latencies), tail, writes, processor, memory })
+        let median = median(latencies.iter().copied());
+        Ok(Run { rate, median, tail, times: latencies, writes, processor, memory })
     }
 }
 

@@ -1,9 +1,11 @@
 //! The rows of races: which competitors, how many pairs, and what is compared.
 
 use crate::competitor::Competitor;
+use crate::extent::{pairs_count, rounds_count};
 use crate::floors::{Row, median};
+use crate::measured::{Measured, Plot, bars, histogram};
 use crate::pairs::Shape;
-use crate::race::{Order, Race, Run, pairs_count, rounds_count};
+use crate::race::{Order, Race, Run};
 
 /// Pairs for the throttled binder: with more it would be waited for, and nothing learned.
 const DEFAULT_PAIRS: usize = 100;
@@ -26,6 +28,11 @@ impl Runs {
         (self.median(|run| run.median) / 1e3, self.median(|run| run.tail) / 1e3)
     }
 
+    /// In ms, of the pairs of all its runs.
+    fn times(&self) -> Vec<f64> {
+        self.0.iter().flat_map(|run| run.times.iter().copied()).collect()
+    }
+
     /// Its rate and its latencies in words.
     fn words(&self) -> String {
         let (median, tail) = self.latencies();
@@ -45,7 +52,7 @@ fn race<const N: usize>(entries: [(Competitor, Race); N]) -> Result<[Runs; N], S
 }
 
 /// 1,000 like pairs, volumes first.
-pub(crate) fn like() -> Result<Vec<Row>, String> {
+pub(crate) fn like() -> Result<Measured, String> {
     let count = pairs_count(1_000)?;
     let like = Race { shape: Shape::Like, order: Order::VolumesFirst, count };
     let few = Race { count: pairs_count(DEFAULT_PAIRS)?, ..like };
@@ -55,8 +62,14 @@ pub(crate) fn like() -> Result<Vec<Row>, String> {
         (Competitor::InTreeDefault, few),
         (Competitor::Bare, like),
     ])?;
+    let rates = [
+        ("Bindery", ours.rate()),
+        ("in-tree", in_tree.rate()),
+        ("in-tree, default", throttled.rate()),
+        ("the writes alone", bare.rate()),
+    ];
     let writes = |runs: &Runs| runs.median(|run| run.writes);
-    Ok(vec![
+    let rows = vec![
         of_bare("like-of-bare", &format!("{count} like pairs, volumes first"), (&ours, &bare)),
         Row {
             id: "like-of-in-tree",
@@ -79,11 +92,12 @@ pub(crate) fn like() -> Result<Vec<Row>, String> {
             other: format!("in-tree {:.2}", writes(&in_tree)),
             figure: writes(&ours),
         },
-    ])
+    ];
+    Ok(Measured::from(rows).with(bars("Pairs per second", rates)).with(times_of(&ours, &in_tree)))
 }
 
 /// 5,000 pairs, all sizes different; and what memory they took.
-pub(crate) fn sizes() -> Result<Vec<Row>, String> {
+pub(crate) fn sizes() -> Result<Measured, String> {
     let count = pairs_count(5_000)?;
     let sizes = Race { shape: Shape::Sizes, order: Order::VolumesFirst, count };
     let [ours, in_tree, bare] =
@@ -91,7 +105,7 @@ pub(crate) fn sizes() -> Result<Vec<Row>, String> {
     let now = |runs: &Runs| runs.median(|run| run.memory.map_or(f64::NAN, |memory| memory.now));
     let peak = |runs: &Runs| runs.median(|run| run.memory.map_or(f64::NAN, |memory| memory.peak));
     let what = format!("{count} pairs, all sizes different");
-    Ok(vec![
+    let rows = vec![
         of_bare_and_in_tree("sizes-of-bare", &what, (&ours, &bare, &in_tree)),
         Row {
             id: "memory-of-pairs",
@@ -100,21 +114,27 @@ pub(crate) fn sizes() -> Result<Vec<Row>, String> {
             other: format!("in-tree {:.0} MB, now {:.0} MB", peak(&in_tree), now(&in_tree)),
             figure: peak(&ours),
         },
-    ])
+    ];
+    let memory = [("Bindery", peak(&ours)), ("in-tree", peak(&in_tree))];
+    let rates = rates(&ours, &in_tree, &bare);
+    Ok(Measured::from(rows)
+        .with(bars("Pairs per second", rates))
+        .with(bars("MB of the binder, peak", memory)))
 }
 
 /// Claims that name their volume.
-pub(crate) fn named() -> Result<Vec<Row>, String> {
+pub(crate) fn named() -> Result<Measured, String> {
     let count = pairs_count(500)?;
     let named = Race { shape: Shape::Named, order: Order::VolumesFirst, count };
     let [ours, in_tree, bare] =
         race([(Competitor::Ours, named), (Competitor::InTree, named), (Competitor::Bare, named)])?;
     let what = format!("{count} claims that name their volume");
-    Ok(vec![of_bare_and_in_tree("named-of-bare", &what, (&ours, &bare, &in_tree))])
+    let rows = vec![of_bare_and_in_tree("named-of-bare", &what, (&ours, &bare, &in_tree))];
+    Ok(Measured::from(rows).with(bars("Pairs per second", rates(&ours, &in_tree, &bare))))
 }
 
 /// Claims that wait, and volumes that come later.
-pub(crate) fn waiting() -> Result<Vec<Row>, String> {
+pub(crate) fn waiting() -> Result<Measured, String> {
     let count = pairs_count(500)?;
     let waiting = Race { shape: Shape::Like, order: Order::ClaimsFirst, count };
     let [ours, in_tree, bare] = race([
@@ -125,7 +145,7 @@ pub(crate) fn waiting() -> Result<Vec<Row>, String> {
     let what = format!("{count} claims first, volumes 2 s later");
     let ((median, _), (in_tree_median, _)) = (ours.latencies(), in_tree.latencies());
     let writes = |runs: &Runs| runs.median(|run| run.writes);
-    Ok(vec![
+    let rows = vec![
         of_bare_and_in_tree("waiting-of-bare", &what, (&ours, &bare, &in_tree)),
         Row {
             id: "waiting-median",
@@ -141,11 +161,14 @@ pub(crate) fn waiting() -> Result<Vec<Row>, String> {
             other: format!("in-tree {:.2}", writes(&in_tree)),
             figure: writes(&ours),
         },
-    ])
+    ];
+    Ok(Measured::from(rows)
+        .with(bars("Pairs per second", rates(&ours, &in_tree, &bare)))
+        .with(times_of(&ours, &in_tree)))
 }
 
 /// Our controller with and without our webhook.
-pub(crate) fn with_webhook() -> Result<Vec<Row>, String> {
+pub(crate) fn with_webhook() -> Result<Measured, String> {
     let count = pairs_count(1_000)?;
     let like = Race { shape: Shape::Like, order: Order::VolumesFirst, count };
     let [guarded, alone] = race([(Competitor::Guarded, like), (Competitor::Ours, like)])?;
@@ -155,7 +178,17 @@ pub(crate) fn with_webhook() -> Result<Vec<Row>, String> {
         ours: format!("{:.0}/s", guarded.rate()),
         other: format!("without it {:.0}/s", alone.rate()),
         figure: guarded.rate() / alone.rate(),
-    }])
+    }]
+    .into())
+}
+
+fn rates(ours: &Runs, in_tree: &Runs, bare: &Runs) -> [(&'static str, f64); 3] {
+    [("Bindery", ours.rate()), ("in-tree", in_tree.rate()), ("the writes alone", bare.rate())]
+}
+
+fn times_of(ours: &Runs, in_tree: &Runs) -> Plot {
+    let times = [("Bindery", ours.times()), ("in-tree", in_tree.times())];
+    histogram("ms from the second of a pair created to Bound", times)
 }
 
 fn of_bare(id: &'static str, what: &str, (ours, bare): (&Runs, &Runs)) -> Row {

@@ -7,11 +7,13 @@ use tokio::time::sleep;
 
 use crate::bare;
 use crate::competitor::{Binder, Competitor};
+use crate::extent::pairs_count;
 use crate::floors::{Row, median};
+use crate::measured::{Measured, histogram};
 use crate::observer::Observer;
 use crate::pairs::{CLAIMS, Pairs, Shape, VOLUMES};
 use crate::plane::{Peers, Plane, persona};
-use crate::race::{Order, pairs_count, runtime, tail};
+use crate::race::{Order, runtime, tail};
 use crate::users::{self, Stored};
 
 /// Pairs in each order; two of 200 are the hundredth part.
@@ -27,10 +29,18 @@ const PAUSE: Duration = Duration::from_millis(53);
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Measures both orders on one plane.
-pub(crate) fn measure() -> Result<Vec<Row>, String> {
+pub(crate) fn measure() -> Result<Measured, String> {
     let ours = both(Competitor::Ours, pairs_count(PAIRS)?)?;
     let in_tree = both(Competitor::InTree, IN_TREE_PAIRS)?;
     let bare = bare(pairs_count(PAIRS)?)?;
+    let times = |order: usize| {
+        let of = |times: &[Vec<f64>; 2]| times.get(order).cloned().unwrap_or_default();
+        [("Bindery", of(&ours)), ("in-tree", of(&in_tree)), ("the writes alone", of(&bare))]
+    };
+    let plots = vec![
+        histogram("ms from claim created to Bound, volume first", times(0)),
+        histogram("ms from claim created to Bound, claim first", times(1)),
+    ];
     let row = |id, what: &str, ours: f64, in_tree: f64| Row {
         id,
         what: format!("ms from claim created to Bound, {what}"),
@@ -53,14 +63,15 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
     let (ours_later, theirs_later) =
         (median(claim_first.clone()), median(their_claim_first.clone()));
     let (our_later_tail, their_later_tail) = (tail(&claim_first), tail(&their_claim_first));
-    Ok(vec![
+    let rows = vec![
         row("single-volume-first-median", "volume first, p50", ours, theirs),
         row("single-volume-first-tail", "volume first, p99", our_tail, their_tail),
         row("single-claim-first-median", "claim first, p50", ours_later, theirs_later),
         row("single-claim-first-tail", "claim first, p99", our_later_tail, their_later_tail),
         of_bare("single-volume-first-of-bare", "volume first, p50", ours, bare_volume_first),
         of_bare("single-claim-first-of-bare", "claim first, p50", ours_later, bare_claim_first),
-    ])
+    ];
+    Ok(Measured { rows, plots })
 }
 
 /// The times in ms, volumes first and claims first.

@@ -20,8 +20,13 @@ end
 
 function done(summary, latency)
 	local errors = summary.errors
+	local hundredths = {}
+	for place = 1, 100 do
+		hundredths[place] = string.format("%d", latency:percentile(place - 0.5))
+	end
 	io.write(string.format(
-		'{"requests":%d,"microseconds":%d,"median":%d,"p99":%d,"not_ok":%d,"broken":%d}\n',
+		'{"requests":%d,"microseconds":%d,"median":%d,"p99":%d,"hundredths":[%s],"not_ok":%d,"broken":%d}\n',
 		summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
+		table.concat(hundredths, ","),
 		errors.status, errors.connect + errors.read + errors.write + errors.timeout))
 end

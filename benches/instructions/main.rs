@@ -24,22 +24,26 @@ use std::process::ExitCode;
 use paths::Path;
 // The planes look for what they use at the root of the program that includes them.
 use shared::floors::Row;
+use shared::measured::{Measured, bars};
+use shared::sections::Section;
 use shared::{eventually, programs, runner};
 
 /// Runs one path, in the process that callgrind watches.
 const COUNTED: &str = "--counted";
 
-const SECTIONS: [shared::sections::Section; 1] = [("stages", stages)];
-
-/// Programs that the system must have.
-const NEEDED: [(&str, &str); 1] = [("valgrind", "apt-get install valgrind")];
+const SECTIONS: [Section; 1] = [Section {
+    name: "stages",
+    title: "Instructions of one review, by stage",
+    needs: &[("valgrind", "apt-get install valgrind")],
+    measure: stages,
+}];
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let [COUNTED, path, times] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         return counted(path, times);
     }
-    shared::sections::main("instructions", &SECTIONS, || programs::check(&NEEDED))
+    shared::sections::main("instructions", &SECTIONS)
 }
 
 fn counted(path: &str, times: &str) -> ExitCode {
@@ -58,7 +62,7 @@ fn counted(path: &str, times: &str) -> ExitCode {
 }
 
 /// The stages of a review, each with what it takes of the whole.
-fn stages() -> Result<Vec<Row>, String> {
+fn stages() -> Result<Measured, String> {
     let of = count::of_a_review;
     let [tls, plain, service] = [of(Path::Tls)?, of(Path::Plain)?, of(Path::Service)?];
     let [read, bare] = [of(Path::Read)?, of(Path::ReadBare)?];
@@ -70,14 +74,25 @@ fn stages() -> Result<Vec<Row>, String> {
         other: format!("{:.0} % of the whole", 100.0 * figure / tls),
         figure,
     };
-    Ok(vec![
+    let stages = [
+        ("TLS", tls - plain),
+        ("HTTP", plain - service),
+        ("envelope", bare),
+        ("objects", read - bare),
+        ("rules", judge),
+        ("answer", answer),
+        ("records", service - read - judge - answer),
+    ];
+    let [tls_alone, http, envelope, objects, rules, answer, records] = stages.map(|(_, n)| n);
+    let rows = vec![
         row("whole", "an update of a bound PV, 3.4 KB, allowed, over TLS", tls),
-        row("tls", "TLS: decryption and encryption", tls - plain),
-        row("http", "HTTP: sockets, heads, routing, the body", plain - service),
-        row("envelope", "the AdmissionReview around its objects", bare),
-        row("objects", "both objects", read - bare),
-        row("rules", "the rules of guard", judge),
+        row("tls", "TLS: decryption and encryption", tls_alone),
+        row("http", "HTTP: sockets, heads, routing, the body", http),
+        row("envelope", "the AdmissionReview around its objects", envelope),
+        row("objects", "both objects", objects),
+        row("rules", "the rules of guard", rules),
         row("answer", "the answer", answer),
-        row("records", "metrics, clocks, the policy", service - read - judge - answer),
-    ])
+        row("records", "metrics, clocks, the policy", records),
+    ];
+    Ok(Measured::from(rows).with(bars("Instructions of one review", stages)))
 }

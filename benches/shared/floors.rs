@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// One line of the result.
 #[derive(Debug)]
@@ -21,6 +21,27 @@ pub(crate) struct Row {
     pub(crate) other: String,
     /// The figure that the floor bounds: a ratio, or an amount in the unit of `what`.
     pub(crate) figure: f64,
+}
+
+/// A row and how it is judged, as it is recorded.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Judged {
+    /// As in [`Row`].
+    pub(crate) id: String,
+    /// As in [`Row`].
+    pub(crate) what: String,
+    /// As in [`Row`].
+    pub(crate) ours: String,
+    /// As in [`Row`].
+    pub(crate) other: String,
+    /// As in [`Row`], with two places.
+    pub(crate) figure: String,
+    /// The bound in words.
+    pub(crate) bound: String,
+    /// How far the figure is on the right side of its bound: 1 on it, more if it is better. None beside a bound of 0.
+    pub(crate) margin: Option<f64>,
+    /// Whether the figure keeps its bound.
+    pub(crate) is_met: bool,
 }
 
 /// The bounds of one row.
@@ -76,14 +97,28 @@ impl Floors {
         let mut missed = 0;
         println!("{:<28}{:<62}{:<26}{:<34}{:>8}  floor", "row", "what", "ours", "other", "figure");
         for row in rows {
-            let floor = self.0.get(row.id).ok_or_else(|| format!("row {} has no floor", row.id))?;
-            let (bound, is_met) = floor.judge(row.figure);
-            let Row { id, what, ours, other, figure } = row;
+            let Judged { id, what, ours, other, figure, bound, is_met, .. } = self.judge(row)?;
             let word = if is_met { "met" } else { "MISSED" };
-            println!("{id:<28}{what:<62}{ours:<26}{other:<34}{figure:>8.2}  {bound}: {word}");
+            println!("{id:<28}{what:<62}{ours:<26}{other:<34}{figure:>8}  {bound}: {word}");
             missed += usize::from(!is_met);
         }
         Ok(missed)
+    }
+
+    /// Holds a row against its floor. One without is an error.
+    pub(crate) fn judge(&self, row: &Row) -> Result<Judged, String> {
+        let floor = self.0.get(row.id).ok_or_else(|| format!("row {} has no floor", row.id))?;
+        let (bound, is_met) = floor.judge(row.figure);
+        Ok(Judged {
+            id: row.id.to_owned(),
+            what: row.what.clone(),
+            ours: row.ours.clone(),
+            other: row.other.clone(),
+            figure: format!("{:.2}", row.figure),
+            bound,
+            margin: floor.margin(row.figure),
+            is_met,
+        })
     }
 }
 
@@ -95,6 +130,17 @@ impl Floor {
             (_, Some(most)) => (format!("at most {most}"), figure <= most),
             (None, None) => (String::new(), false),
         }
+    }
+
+    /// How many times better than its bound `figure` is.
+    #[allow(clippy::float_arithmetic, reason = "a ratio; the tests of floors are no bench")]
+    fn margin(&self, figure: f64) -> Option<f64> {
+        let margin = match (self.at_least, self.at_most) {
+            (Some(least), _) => figure / least,
+            (_, Some(most)) => most / figure,
+            (None, None) => f64::NAN,
+        };
+        (margin.is_normal()).then_some(margin)
     }
 }
 

@@ -6,8 +6,12 @@
 #[path = "../../tests/e2e/harness/eventually.rs"]
 #[allow(dead_code, clippy::panic, reason = "shared with the end-to-end tests, which use all of it")]
 pub(crate) mod eventually;
+#[allow(dead_code, reason = "not every bench has races")]
+pub(crate) mod extent;
 #[allow(dead_code, reason = "not every bench takes a median")]
 pub(crate) mod floors;
+#[allow(dead_code, reason = "not every bench has something of every form")]
+pub(crate) mod measured;
 #[path = "../../tests/e2e/harness/plane/mod.rs"]
 #[allow(
     dead_code,
@@ -18,7 +22,10 @@ pub(crate) mod floors;
 pub(crate) mod plane;
 #[allow(dead_code, reason = "not every bench measures processes")]
 pub(crate) mod process;
+#[allow(dead_code, reason = "not every bench starts processes")]
 pub(crate) mod programs;
+#[allow(dead_code, reason = "a bench writes records and reads none")]
+pub(crate) mod record;
 #[path = "../../tests/e2e/harness/runner.rs"]
 #[allow(
     dead_code,

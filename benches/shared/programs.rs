@@ -2,8 +2,14 @@
 
 use std::path::PathBuf;
 
-/// An error that names every program of `needed` (name, what to install) that is missing.
-pub(crate) fn check(needed: &[(&str, &str)]) -> Result<(), String> {
+/// A program, and what to install for it.
+pub(crate) type Needed = (&'static str, &'static str);
+
+/// Keeps a process from outliving the bench.
+pub(crate) const SETPRIV: Needed = ("setpriv", "apt-get install util-linux");
+
+/// An error that names every program of `needed` that is missing.
+pub(crate) fn check(needed: &[Needed]) -> Result<(), String> {
     let missing: Vec<String> = needed
         .iter()
         .filter(|(name, _)| find(name).is_err())
@@ -12,7 +18,7 @@ pub(crate) fn check(needed: &[(&str, &str)]) -> Result<(), String> {
     if missing.is_empty() {
         Ok(())
     } else {
-        Err(format!("the benchmark cannot run: {}; install, then retry", missing.join(", ")))
+        Err(format!("{}; install, then retry", missing.join(", ")))
     }
 }
 

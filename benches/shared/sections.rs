@@ -1,25 +1,43 @@
-//! The frame of a bench: which sections run, and what the exit code says of their rows.
+//! The frame of a bench: which sections run, what is recorded of them, and what the exit code says of their rows.
 
 use std::process::ExitCode;
+use std::time::Instant;
 
+use super::extent;
 use super::floors::{Floors, Row};
+use super::measured::Measured;
 use super::plane;
+use super::programs::{self, Needed};
+use super::record::{Outcome, Record};
 
-/// A section: its name, and what measures its rows.
-pub(crate) type Section = (&'static str, fn() -> Result<Vec<Row>, String>);
+/// A section.
+#[derive(Clone, Copy)]
+pub(crate) struct Section {
+    /// By which it is chosen.
+    pub(crate) name: &'static str,
+    /// What it measures, as a heading of the page.
+    pub(crate) title: &'static str,
+    /// Programs that the system must have.
+    pub(crate) needs: &'static [Needed],
+    /// What measures its rows.
+    pub(crate) measure: fn() -> Result<Measured, String>,
+}
 
-/// Runs the sections of `bench` that the command line names, or all of them. `check` finds out first
-/// whether everything that they need is there. The exit code is 0 if every row reaches its floor, 1 if
-/// one does not, 2 if something could not be measured.
-pub(crate) fn main(
-    bench: &str,
-    sections: &[Section],
-    check: fn() -> Result<(), String>,
-) -> ExitCode {
+/// How the sections ended.
+#[derive(Debug, Default)]
+struct Ended {
+    rows: Vec<Row>,
+    /// Why sections were not measured.
+    failures: Vec<String>,
+}
+
+/// Runs the sections of `bench` that the command line names, or all of them. The exit code is 0 if every row
+/// reaches its floor, 1 if one does not, 2 if something could not be measured.
+pub(crate) fn main(bench: &str, sections: &[Section]) -> ExitCode {
     // cargo itself adds `--bench`.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     plane::die_on_interrupt();
-    match run(bench, sections, &wanted, check) {
+    match run(bench, sections, &wanted) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(missed) => {
             eprintln!("{missed} of the rows above miss their floor (benches/floors.toml)");
@@ -32,29 +50,69 @@ pub(crate) fn main(
     }
 }
 
-/// Measures the wanted sections and prints their rows; how many missed their floor.
-fn run(
-    bench: &str,
-    sections: &[Section],
-    wanted: &[String],
-    check: fn() -> Result<(), String>,
-) -> Result<usize, String> {
-    let known = |word: &&String| sections.iter().any(|(name, _)| name == word);
+/// Measures the wanted sections and prints their rows; how many missed their floor. A section that cannot be measured
+/// stops no other.
+fn run(bench: &str, sections: &[Section], wanted: &[String]) -> Result<usize, String> {
+    let known = |word: &&String| sections.iter().any(|section| section.name == *word);
     if let Some(unknown) = wanted.iter().find(|word| !known(word)) {
-        let names: Vec<&str> = sections.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = sections.iter().map(|section| section.name).collect();
         return Err(format!("no section is called {unknown:?}; choose from {}", names.join(", ")));
     }
     let floors = Floors::read(bench)?;
-    check()?;
-    let mut rows = Vec::new();
-    for (name, measure) in sections {
-        if wanted.is_empty() || wanted.iter().any(|word| word == name) {
-            eprintln!("measuring {name}");
-            rows.extend(measure()?);
+    let mut ended = Ended::default();
+    for (place, section) in sections.iter().enumerate() {
+        if wanted.is_empty() || wanted.iter().any(|word| word == section.name) {
+            ended.take(
+                section,
+                |outcome| record(bench, place, section, outcome).write(),
+                &floors,
+            )?;
         }
     }
-    if wanted.is_empty() {
-        floors.check_complete(&rows)?;
+    if wanted.is_empty() && ended.failures.is_empty() {
+        floors.check_complete(&ended.rows)?;
     }
-    floors.print(&rows)
+    let missed = floors.print(&ended.rows)?;
+    if ended.failures.is_empty() { Ok(missed) } else { Err(ended.failures.join("\n")) }
+}
+
+impl Ended {
+    /// Measures a section, and hands on what is to be recorded of it.
+    fn take(
+        &mut self,
+        section: &Section,
+        record: impl FnOnce(Outcome) -> Result<(), String>,
+        floors: &Floors,
+    ) -> Result<(), String> {
+        eprintln!("measuring {}", section.name);
+        let start = Instant::now();
+        let measured = programs::check(section.needs).and_then(|()| (section.measure)());
+        let seconds = start.elapsed().as_secs_f64();
+        match measured {
+            Ok(Measured { rows, plots }) => {
+                let judged = rows.iter().map(|row| floors.judge(row)).collect::<Result<_, _>>()?;
+                self.rows.extend(rows);
+                // The figures of a short run are not those that the floors are meant for.
+                if extent::is_short()? {
+                    return Ok(());
+                }
+                record(Outcome::Measured { seconds, rows: judged, plots })
+            }
+            Err(sentence) => {
+                self.failures.push(format!("{} was not measured: {sentence}", section.name));
+                record(Outcome::NotMeasured(sentence))
+            }
+        }
+    }
+}
+
+fn record(bench: &str, place: usize, section: &Section, outcome: Outcome) -> Record {
+    Record {
+        bench: bench.to_owned(),
+        place,
+        section: section.name.to_owned(),
+        title: section.title.to_owned(),
+        at: jiff::Timestamp::now(),
+        outcome,
+    }
 }

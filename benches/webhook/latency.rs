@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::eventually::poll;
 use crate::floors::{Row, median};
 use crate::load::{Load, Seen};
+use crate::measured::{Measured, bars};
 use crate::plane::{Body, Peers, Plane, persona, volume_path};
 use crate::reviews;
 use crate::serving::{Keys, Pinning, Server};
@@ -55,7 +56,7 @@ impl Installed {
 type Round = [f64; 4];
 
 /// Measures round after round.
-pub(crate) fn measure() -> Result<Vec<Row>, String> {
+pub(crate) fn measure() -> Result<Measured, String> {
     let peer_binary = tools::build_peer()?;
     let mut rounds = Vec::new();
     for _ in 0..SERVERS {
@@ -74,10 +75,16 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
         other: format!("controller-runtime +{peer:.2} ms"),
         figure: ours / peer,
     };
-    Ok(vec![
+    let rows = vec![
         row("added-by-guard", "added by guard alone", guard),
         row("added-by-everything", "added by all entries", everything),
-    ])
+    ];
+    let added = [
+        ("controller-runtime", peer),
+        ("Bindery, guard alone", guard),
+        ("Bindery, all entries", everything),
+    ];
+    Ok(Measured::from(rows).with(bars("ms added to a request", added)))
 }
 
 fn rounds_on_fresh_server(peer_binary: &Path) -> Result<Vec<Round>, String> {

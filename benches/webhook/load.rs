@@ -32,7 +32,7 @@ pub(crate) struct Load<'a> {
 }
 
 /// What wrk saw.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Seen {
     /// Answers.
     pub(crate) requests: u64,
@@ -41,6 +41,8 @@ pub(crate) struct Seen {
     pub(crate) median: f64,
     /// 99 of 100 latencies are at most this, in µs.
     pub(crate) p99: f64,
+    /// The latency in the middle of each hundredth of the answers, in µs.
+    pub(crate) hundredths: Vec<f64>,
     not_ok: u64,
     broken: u64,
 }

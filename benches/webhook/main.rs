@@ -34,18 +34,51 @@ mod wire;
 
 use std::process::ExitCode;
 
+use programs::SETPRIV;
+use shared::sections::Section;
 // The planes look for what they use at the root of the program that includes them.
-use shared::{eventually, floors, plane, process, programs, runner, webhook};
+use shared::{eventually, floors, measured, plane, process, programs, runner, webhook};
+use tools::{GO, NGINX, RENICE, TASKSET, WRK};
 
-const SECTIONS: [shared::sections::Section; 6] = [
-    ("throughput", throughput::measure),
-    ("latency", latency::measure),
-    ("memory", memory::measure),
-    ("mix", mix::measure),
-    ("start", start::measure),
-    ("overload", overload::measure),
+const SECTIONS: [Section; 6] = [
+    Section {
+        name: "throughput",
+        title: "Reviews of one core",
+        needs: &[WRK, NGINX, GO, TASKSET, SETPRIV],
+        measure: throughput::measure,
+    },
+    Section {
+        name: "latency",
+        title: "What a request waits for the webhook",
+        needs: &[WRK, GO, SETPRIV],
+        measure: latency::measure,
+    },
+    Section {
+        name: "memory",
+        title: "Memory under hostile requests",
+        needs: &[SETPRIV],
+        measure: memory::measure,
+    },
+    Section {
+        name: "mix",
+        title: "Memory under everything hostile at once",
+        needs: &[SETPRIV],
+        measure: mix::measure,
+    },
+    Section {
+        name: "start",
+        title: "From start to ready",
+        needs: &[SETPRIV],
+        measure: start::measure,
+    },
+    Section {
+        name: "overload",
+        title: "More reviews than can be answered",
+        needs: &[TASKSET, RENICE, SETPRIV],
+        measure: overload::measure,
+    },
 ];
 
 fn main() -> ExitCode {
-    shared::sections::main("webhook", &SECTIONS, tools::check)
+    shared::sections::main("webhook", &SECTIONS)
 }

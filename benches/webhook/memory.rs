@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::floors::Row;
 use crate::hostile::{BODY_BYTES, Shape};
+use crate::measured::Measured;
 use crate::plane::{Peers, Plane, persona};
 use crate::process;
 use crate::serving::{Keys, Pinning, Server};
@@ -31,7 +32,7 @@ const HEAD_ADDRESSES: usize = 5;
 pub(crate) const MIB: f64 = 1024.0 * 1024.0;
 
 /// Measures both.
-pub(crate) fn measure() -> Result<Vec<Row>, String> {
+pub(crate) fn measure() -> Result<Measured, String> {
     let plane = Plane::start(Peers::Alone)?;
     let keys = Keys::create(&plane)?;
     let start = || Server::bindery(&keys, &plane.kubeconfig(persona::BINDERY), Pinning::Free);
@@ -57,7 +58,8 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
             other: format!("bodies {:.0} MiB", (CROWD * BODY_BYTES) as f64 / MIB),
             figure: peak,
         },
-    ])
+    ]
+    .into())
 }
 
 /// Returns how far the peak rises above the memory before a body and the body itself, in MiB.

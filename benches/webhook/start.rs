@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::eventually::poll;
 use crate::floors::{Row, median};
+use crate::measured::Measured;
 use crate::plane::{Body, Peers, Plane, persona};
 use crate::serving::{Keys, Pinning, Server};
 use crate::webhook;
@@ -25,7 +26,7 @@ const STARTS: usize = 5;
 const READY: Duration = Duration::from_secs(30);
 
 /// Makes the objects, then starts the webhook again and again.
-pub(crate) fn measure() -> Result<Vec<Row>, String> {
+pub(crate) fn measure() -> Result<Measured, String> {
     let plane = Plane::start(Peers::Alone)?;
     let keys = Keys::create(&plane)?;
     make_objects(&plane)?;
@@ -44,7 +45,8 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
         ours: format!("{middle:.2} s"),
         other: String::new(),
         figure: middle,
-    }])
+    }]
+    .into())
 }
 
 fn make_objects(plane: &Plane) -> Result<(), String> {

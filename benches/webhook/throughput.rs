@@ -10,6 +10,7 @@ use std::path::Path;
 
 use crate::floors::{Row, median};
 use crate::load::{Load, Seen};
+use crate::measured::{Measured, bars, histogram};
 use crate::plane::{Peers, Plane, persona};
 use crate::process;
 use crate::serving::{Keys, Pinning, Server};
@@ -26,7 +27,7 @@ const RUN_SECONDS: u32 = 5;
 const CONNECTIONS: u32 = 25;
 
 /// Measures the three servers in turn.
-pub(crate) fn measure() -> Result<Vec<Row>, String> {
+pub(crate) fn measure() -> Result<Measured, String> {
     let cores = tools::cores()?;
     let pinning = Pinning::Core(cores.server);
     let peer_binary = tools::build_peer()?;
@@ -54,7 +55,17 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
             }
         }
     }
-    Ok(rows(&runs))
+    let [ours, peer, constant] = runs.each_ref().map(|runs| rate(runs));
+    let rates = [("Bindery", ours), ("controller-runtime", peer), ("nginx, a constant", constant)];
+    let [our_times, peer_times, constant_times] = runs.each_ref().map(|runs| times(runs));
+    let times = [
+        ("Bindery", our_times),
+        ("controller-runtime", peer_times),
+        ("nginx, a constant", constant_times),
+    ];
+    Ok(Measured::from(rows(&runs))
+        .with(bars("Reviews per core second", rates))
+        .with(histogram("Time of a review, ms", times)))
 }
 
 /// One run of one server.
@@ -107,10 +118,21 @@ fn load<'a>(url: &'a str, body: &'a Path, seconds: u32, core: usize) -> Load<'a>
     }
 }
 
+fn rate(runs: &[Run]) -> f64 {
+    median(runs.iter().map(Run::rate))
+}
+
+/// In ms.
+fn times(runs: &[Run]) -> Vec<f64> {
+    runs.iter()
+        .flat_map(|run| &run.seen.hundredths)
+        .map(|microseconds| microseconds / 1e3)
+        .collect()
+}
+
 fn rows(runs: &[Vec<Run>; 3]) -> Vec<Row> {
-    let rate = runs.each_ref().map(|runs| median(runs.iter().map(Run::rate)));
     let tail = runs.each_ref().map(|runs| median(runs.iter().map(|run| run.seen.p99)));
-    let [ours, peer, constant] = rate;
+    let [ours, peer, constant] = runs.each_ref().map(|runs| rate(runs));
     let [our_tail, peer_tail, constant_tail] = tail;
     vec![
         Row {

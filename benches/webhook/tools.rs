@@ -1,13 +1,13 @@
 //! The programs that the benchmark needs, and the cores that they get.
 //!
-//! It exists so that a missing program is one sentence before anything is measured. Not here: their
+//! They exist so that a missing program is one sentence before anything is measured. Not here: their
 //! command lines (`serving`, `load`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::programs;
+use crate::programs::Needed;
 
 /// The core of a pinned server, and the core of the load.
 #[derive(Clone, Copy, Debug)]
@@ -18,21 +18,20 @@ pub(crate) struct Cores {
     pub(crate) load: usize,
 }
 
-/// Programs that no Debian package of ours brings, and what to install for each.
-const NEEDED: [(&str, &str); 6] = [
-    ("wrk", "apt-get install wrk"),
-    ("nginx", "apt-get install nginx-light"),
-    ("go", "Go 1.26 or later"),
-    ("taskset", "apt-get install util-linux"),
-    ("renice", "apt-get install bsdutils"),
-    ("setpriv", "apt-get install util-linux"),
-];
+/// Makes the load.
+pub(crate) const WRK: Needed = ("wrk", "apt-get install wrk");
 
-/// An error that names every program that is missing, and what to install; or that a core is.
-pub(crate) fn check() -> Result<(), String> {
-    programs::check(&NEEDED)?;
-    cores().map(drop)
-}
+/// Gives the constant answer.
+pub(crate) const NGINX: Needed = ("nginx", "apt-get install nginx-light");
+
+/// Builds the peer.
+pub(crate) const GO: Needed = ("go", "install Go 1.26 or later");
+
+/// Pins a server or a load to a core.
+pub(crate) const TASKSET: Needed = ("taskset", "apt-get install util-linux");
+
+/// Lets the load of attackers yield to that of good clients.
+pub(crate) const RENICE: Needed = ("renice", "apt-get install bsdutils");
 
 /// The first two cores that this process may use.
 pub(crate) fn cores() -> Result<Cores, String> {

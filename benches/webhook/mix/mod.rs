@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use self::questions::Question;
 use crate::floors::Row;
+use crate::measured::Measured;
 use crate::memory::{MIB, reset_peak};
 use crate::plane::{Peers, Plane, persona};
 use crate::process;
@@ -63,7 +64,7 @@ const ROUNDS: usize = 2;
 const BETWEEN: Duration = Duration::from_millis(300);
 
 /// Measures the highest peak of all rounds.
-pub(crate) fn measure() -> Result<Vec<Row>, String> {
+pub(crate) fn measure() -> Result<Measured, String> {
     let plane = Plane::start(Peers::Alone)?;
     let keys = Keys::create(&plane)?;
     questions::arrange(&plane)?;
@@ -93,7 +94,8 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
         ours: format!("{highest:.0} MiB"),
         other: "the chart's limit: 192 MiB".to_owned(),
         figure: highest,
-    }])
+    }]
+    .into())
 }
 
 #[derive(Debug)]

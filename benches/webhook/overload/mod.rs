@@ -13,7 +13,7 @@ mod pace;
 
 use std::sync::Arc;
 
-use crate::floors::Row;
+use crate::measured::Measured;
 use crate::plane::{Peers, Plane, persona};
 use crate::serving::{Keys, Pinning, Server};
 use crate::tools;
@@ -34,7 +34,7 @@ struct Field {
 }
 
 /// Measures all of it on one webhook, which must not notice in the end.
-pub(crate) fn measure() -> Result<Vec<Row>, String> {
+pub(crate) fn measure() -> Result<Measured, String> {
     let cores = tools::cores()?;
     let plane = Plane::start(Peers::Alone)?;
     let keys = Keys::create(&plane)?;
@@ -55,5 +55,5 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
     if field.server.processes()? != processes {
         return Err("the webhook is not the process that it was".to_owned());
     }
-    Ok(rows)
+    Ok(rows.into())
 }

@@ -85,12 +85,12 @@ mutants: export MUTANTS := $(MUTANTS)
 mutants:
 	scripts/mutants.sh
 
-# The pure path alone; a review in instructions, stage by stage; the webhook against controller-runtime, nginx and a real
-# API server; the bind loop against the in-tree binder and the bare load; the command line over large files. Each row but
-# those of the first has its floor (benches/floors.toml), and docs/performance.md shows it. BENCHES=binding SECTIONS="like
-# named" picks some; PAIRS=100 ROUNDS=1 makes the races short and leaves the page as it is. A section whose programs are
-# missing says what to install.
-BENCHES := judge instructions webhook binding cli
+# The pure path alone; a review in instructions, stage by stage; the command line over large files; time and memory of up
+# to a million pairs; the webhook against controller-runtime, nginx and a real API server; the bind loop against the in-tree
+# binder and the bare load. Each row but those of the first has its floor (benches/floors.toml), and docs/performance.md
+# shows it. BENCHES=binding SECTIONS="like named" picks some; PAIRS=100 ROUNDS=1 makes the races short and leaves the page
+# as it is. A section whose programs are missing says what to install.
+BENCHES := judge instructions cli growth webhook binding
 bench: export BINDERY_BENCH_PAIRS := $(PAIRS)
 bench: export BINDERY_BENCH_ROUNDS := $(ROUNDS)
 bench: kube

@@ -63,7 +63,7 @@ fn a_row_without_a_floor_and_a_floor_without_a_row_are_errors() {
 /// whole run, which needs peers and a control plane.
 #[test]
 fn the_file_can_be_read_and_each_of_its_floors_is_named_by_a_measurement() {
-    for bench in ["webhook", "binding", "cli", "instructions"] {
+    for bench in ["webhook", "binding", "cli", "growth", "instructions"] {
         let floors = Floors::read(bench).expect("benches/floors.toml");
         assert!(floors.check_complete(&[]).is_err(), "there are no floors");
         let folder = format!("benches/{bench}/");

@@ -23,9 +23,6 @@ mod bound;
 mod child;
 mod clock;
 mod controller;
-#[path = "../shared/counts.rs"]
-#[allow(dead_code, reason = "nothing here is a race of several rounds")]
-mod counts;
 mod crowd;
 mod crowded;
 mod objects;
@@ -40,18 +37,29 @@ use std::process::ExitCode;
 
 use tokio::runtime::{Builder, Handle};
 
+use measured::Measured;
+use programs::SETPRIV;
+use shared::sections::Section;
 // The planes look for what they use at the root of the program that includes them.
-use shared::{eventually, floors, plane, process, programs, runner};
+use shared::{eventually, extent, floors, measured, plane, process, programs, runner};
 
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const SECTIONS: [shared::sections::Section; 3] =
-    [("controller", rows::controller), ("webhook", rows::webhook), ("crowded", rows::crowded)];
+const SECTIONS: [Section; 3] = [
+    section("controller", "The controller over a million pairs", rows::controller),
+    section("webhook", "The webhook over a million pairs", rows::webhook),
+    section("crowded", "What an event costs in a crowd", rows::crowded),
+];
 
-/// Programs that the system must have.
-const NEEDED: [(&str, &str); 1] = [("setpriv", "apt-get install util-linux")];
+const fn section(
+    name: &'static str,
+    title: &'static str,
+    measure: fn() -> Result<Measured, String>,
+) -> Section {
+    Section { name, title, needs: &[SETPRIV], measure }
+}
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -59,7 +67,7 @@ fn main() -> ExitCode {
     {
         return measured(what, count);
     }
-    shared::sections::main("growth", &SECTIONS, || programs::check(&NEEDED))
+    shared::sections::main("growth", &SECTIONS)
 }
 
 /// Measures one thing, in the process that is there for it.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::child;
-use crate::counts::pairs_count;
+use crate::extent::pairs_count;
 use crate::floors::Row;
+use crate::measured::{Measured, Plot, growth};
 
 /// Pairs.
 const PAIRS: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
@@ -49,6 +50,12 @@ impl Growth {
         figures.and_then(|figures| figures.get(name)).copied().unwrap_or(f64::NAN)
     }
 
+    /// A figure over the number of volumes and claims.
+    fn line(&self, name: &str) -> Vec<(f64, f64)> {
+        let points = self.0.iter().enumerate();
+        points.map(|(place, (count, _))| (2.0 * *count as f64, self.at(place, name))).collect()
+    }
+
     fn pairs_at(&self, place: usize) -> usize {
         self.0.get(place).map_or(0, |(count, _)| *count)
     }
@@ -83,37 +90,49 @@ impl Growth {
 }
 
 /// The controller over each number of pairs.
-pub(crate) fn controller() -> Result<Vec<Row>, String> {
-    let growth = Growth::of("controller")?;
-    Ok(vec![
-        growth.slope("slope-event", "event", "an event of the controller"),
-        growth.slope("slope-decision", "decision", "a PVC from its event to Bound"),
-        growth.largest(
+pub(crate) fn controller() -> Result<Measured, String> {
+    let grown = Growth::of("controller")?;
+    let times = [("event", "event"), ("decision", "decision"), ("start, an object", "start")];
+    let rows = vec![
+        grown.slope("slope-event", "event", "an event of the controller"),
+        grown.slope("slope-decision", "decision", "a PVC from its event to Bound"),
+        grown.largest(
             "bytes-per-object",
             "peak-bytes",
             ("of an object in the controller", "bytes"),
         ),
-        growth.largest("start", "start", ("of an object, start to ready", "µs")),
-        growth.largest("idle", "idle", ("of a core while nothing happens", "%")),
-    ])
+        grown.largest("start", "start", ("of an object, start to ready", "µs")),
+        grown.largest("idle", "idle", ("of a core while nothing happens", "%")),
+    ];
+    Ok(Measured { rows, plots: plots(&grown, times) })
 }
 
 /// The webhook over each number of pairs.
-pub(crate) fn webhook() -> Result<Vec<Row>, String> {
-    let growth = Growth::of("webhook")?;
-    Ok(vec![
-        growth.slope("slope-review", "review", "a review"),
-        growth.largest(
+pub(crate) fn webhook() -> Result<Measured, String> {
+    let grown = Growth::of("webhook")?;
+    let times = [("review", "review"), ("start, an object", "start")];
+    let rows = vec![
+        grown.slope("slope-review", "review", "a review"),
+        grown.largest(
             "webhook-bytes-per-object",
             "peak-bytes",
             ("of an object in the webhook", "bytes"),
         ),
-        growth.largest("webhook-start", "start", ("of an object, start to ready", "µs")),
-    ])
+        grown.largest("webhook-start", "start", ("of an object, start to ready", "µs")),
+    ];
+    Ok(Measured { rows, plots: plots(&grown, times) })
+}
+
+/// Times, each with its name on the plot, and memory.
+fn plots<const N: usize>(grown: &Growth, times: [(&str, &str); N]) -> Vec<Plot> {
+    vec![
+        growth("µs, by PVs and PVCs", times.map(|(shown, name)| (shown, grown.line(name)))),
+        growth("bytes of an object, by PVs and PVCs", [("peak", grown.line("peak-bytes"))]),
+    ]
 }
 
 /// Crowded clusters, each of two sizes.
-pub(crate) fn crowded() -> Result<Vec<Row>, String> {
+pub(crate) fn crowded() -> Result<Measured, String> {
     let measured = CROWDS.into_iter().map(|(id, shape, of, few)| {
         let (few, many) = (pairs_count(few)?, pairs_count(10 * few)?);
         let each = |count| {
@@ -129,5 +148,5 @@ pub(crate) fn crowded() -> Result<Vec<Row>, String> {
             figure: after / before,
         })
     });
-    measured.collect()
+    Ok(Measured::from(measured.collect::<Result<Vec<Row>, String>>()?))
 }

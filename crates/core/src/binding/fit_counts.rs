@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::fit::{FitCheck, fit};
-use super::mismatch::OTHER_CLASS;
+use super::mismatch::{OTHER_CLASS, RESERVED_FOR_OTHER};
 use super::view::View;
 use crate::model::{Claim, Volume};
 
@@ -21,25 +21,36 @@ pub struct FitCounts {
 
 /// Counts for `claim` what each volume is to `asker`: by StorageClass first, then by the first mismatch of [`fit`].
 ///
-/// Costs the volumes of the claim's class, however many others there are.
+/// Costs the volumes of the claim's class that are reserved for no claim: in a large class nearly all are reserved for
+/// others, which is the first mismatch of each, and their number is known.
 pub fn count_fits(view: &View, claim: &Claim, asker: FitCheck<'_>) -> FitCounts {
     let mut tally = FitCounts::default();
-    let (request, mut seen) = (claim.class(), 0);
+    let (request, home) = (claim.class(), view.home(claim));
     let wanted = request.wanted();
-    let is_other = |volume: &Volume| volume.class().as_class() != wanted;
-    // A volume that is reserved for the claim may be of any class.
-    let reserved = view.reserved_for(&claim.key).filter_map(|name| view.volume(name));
-    let reserved = reserved.filter(|volume| is_other(volume));
-    for volume in view.volumes_of_class(wanted).chain(reserved) {
-        seen += 1;
-        match fit(volume, claim, view.home(claim), asker) {
-            Ok(_) => tally.fitting += 1,
-            Err(mismatches) => tally.add(mismatches.first().names(), 1),
-        }
+    let (mut unreserved, mut reserved, mut of_other_class) = (0, 0, 0);
+    let mut count = |volume: &Volume| match fit(volume, claim, home, asker) {
+        Ok(_) => tally.fitting += 1,
+        Err(mismatches) => tally.add(mismatches.first().names(), 1),
+    };
+    for volume in view.unreserved_of_class(wanted) {
+        unreserved += 1;
+        count(volume);
     }
-    let others = view.volumes_count().saturating_sub(seen);
-    if others > 0 {
-        tally.add(OTHER_CLASS, others);
+    // A volume that is reserved for the claim may be of any class.
+    for volume in view.reserved_for(&claim.key).filter_map(|name| view.volume(name)) {
+        let is_other = volume.class().as_class() != wanted;
+        *(if is_other { &mut of_other_class } else { &mut reserved }) += 1;
+        count(volume);
+    }
+    let of_class = view.count_of_class(wanted);
+    let others = [
+        (RESERVED_FOR_OTHER, of_class.saturating_sub(unreserved + reserved)),
+        (OTHER_CLASS, view.volumes_count().saturating_sub(of_class + of_other_class)),
+    ];
+    for (reason, count) in others {
+        if count > 0 {
+            tally.add(reason, count);
+        }
     }
     tally
 }
@@ -80,7 +91,7 @@ mod tests {
     use crate::binding::Observed;
     use crate::binding::tests::{claim, volume};
     use crate::model::{
-        BindingMode, ClaimKey, ClassName, ClassRequest, Quantity, Reservation, VolumeName,
+        BindingMode, ClaimKey, ClassName, ClassRequest, Quantity, Reservation, Uid, VolumeName, VolumePhase,
     };
 
     const IMMEDIATE: FitCheck<'_> = FitCheck::Controller(BindingMode::Immediate);
@@ -135,6 +146,44 @@ mod tests {
         let reserved = Volume { reservation, ..of_class(small(), "fast") };
         let counted = count_fits(&view([reserved, volume()]), &claim(), IMMEDIATE);
         assert_eq!(counted.to_string(), "1/2 volumes fit: 1 too small");
+    }
+
+    /// Those that are reserved for others are not looked at, so that each of them must count as if they were.
+    #[test]
+    fn every_volume_counts_as_its_first_mismatch_says() {
+        let key = claim().key;
+        let reservations = [
+            Reservation::Free,
+            Reservation::Named(key.clone()),
+            Reservation::Held(key.clone(), Uid::new("other")),
+            Reservation::Held(key.clone(), Uid::new("c")),
+            Reservation::Named(ClaimKey::new("qa", "x")),
+            Reservation::Held(ClaimKey::new("qa", "x"), Uid::new("x")),
+            Reservation::Incomplete(ClaimKey::new("", "x"), None),
+            Reservation::Incomplete(key, Some(Uid::new("c"))),
+        ];
+        let volumes = reservations.into_iter().flat_map(|reservation| {
+            let here = Volume { reservation, ..volume() };
+            [of_class(here.clone(), "fast"), Volume { phase: VolumePhase::Bound, ..here.clone() }, here]
+        });
+        let view = view(volumes);
+        let named = [None, Some(VolumeName::new("pv-0")), Some(VolumeName::new("pv-14"))];
+        for volume in named {
+            let claim = Claim { volume, uid: Some(Uid::new("c")), ..claim() };
+            for asker in [IMMEDIATE, FitCheck::Prebind] {
+                let mut expected = FitCounts::default();
+                for volume in view.volumes() {
+                    let is_other = volume.class() != self::volume().class()
+                        && volume.reservation.key() != Some(&claim.key);
+                    match fit(volume, &claim, None, asker) {
+                        _ if is_other => expected.add(OTHER_CLASS, 1),
+                        Ok(_) => expected.fitting += 1,
+                        Err(mismatches) => expected.add(mismatches.first().names(), 1),
+                    }
+                }
+                assert_eq!(count_fits(&view, &claim, asker), expected);
+            }
+        }
     }
 
     /// A volume that changes its class or goes is not counted where it was.

@@ -77,6 +77,10 @@ pub enum Mismatch {
 /// The label of another class, and what is said of many volumes of other classes.
 pub(super) const OTHER_CLASS: (&str, &str) = ("class", "other StorageClass");
 
+/// The label of a volume that another claim has, and what is said of many such volumes.
+pub(super) const RESERVED_FOR_OTHER: (&str, &str) =
+    ("reserved_for_other", "reserved for another PVC");
+
 impl Mismatch {
     /// Stable name for metrics and JSON.
     pub fn label(&self) -> &'static str {
@@ -91,7 +95,7 @@ impl Mismatch {
     /// Its label, and what is said in short.
     pub(super) fn names(&self) -> (&'static str, &'static str) {
         match self {
-            Self::ReservedForOther { .. } => ("reserved_for_other", "reserved for another PVC"),
+            Self::ReservedForOther { .. } => RESERVED_FOR_OTHER,
             Self::ClaimElsewhere => ("claim_elsewhere", "not the PV of the PVC"),
             Self::ForeignNamespace => ("foreign_namespace", "for other namespaces"),
             Self::TooSmall { .. } => ("too_small", "too small"),

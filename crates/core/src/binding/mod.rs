@@ -6,6 +6,7 @@
 
 mod assume;
 mod bind;
+mod by_class;
 mod by_storage;
 mod choice;
 mod claim;

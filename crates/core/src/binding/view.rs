@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use arcstr::ArcStr;
 
+use super::by_class::{VolumesByClass, is_reserved};
 use super::by_storage::{LostVolume, VolumesByStorage};
 use super::grouped::{Group, Grouped};
 use super::index::{FreeVolumes, is_free};
@@ -32,8 +33,8 @@ pub struct View {
     namespaces: BTreeMap<ArcStr, Arc<Namespace>>,
     storages: VolumesByStorage,
     reservations: Reservations,
-    /// All volumes by class, none being one too: a question about a class costs the volumes of that class only.
-    by_class: Grouped<Option<ClassName>, BTreeSet<VolumeName>>,
+    /// All volumes by class: a question about a class costs the volumes of that class only.
+    by_class: VolumesByClass,
     free: FreeVolumes,
     pods: PendingPods,
     /// Claims that name a volume and are not bound, by the volume.
@@ -274,8 +275,20 @@ impl View {
 
     /// The observed volumes of this class, by name.
     pub fn volumes_of_class(&self, class: VolumeClass<'_>) -> impl Iterator<Item = &Arc<Volume>> {
-        let names = self.by_class.get(&class.name().cloned()).into_iter().flatten();
-        names.filter_map(|name| self.volumes.get(name))
+        self.by_class.of(class).filter_map(|name| self.volumes.get(name))
+    }
+
+    /// The observed volumes of this class that are reserved for no claim, by name.
+    pub fn unreserved_of_class(
+        &self,
+        class: VolumeClass<'_>,
+    ) -> impl Iterator<Item = &Arc<Volume>> {
+        self.by_class.unreserved_of(class).filter_map(|name| self.volumes.get(name))
+    }
+
+    /// Returns how many volumes of this class were observed.
+    pub fn count_of_class(&self, class: VolumeClass<'_>) -> usize {
+        self.by_class.count(class)
     }
 
     /// All observed claims, by namespace and name.
@@ -331,6 +344,7 @@ impl View {
             (false, true) if !self.is_assumed(name) => self.free.insert(&new),
             (true, true) | (false, _) => {}
         }
+        self.by_class.note_reservation(&new, is_reserved(&old));
         self.index_reservation(name, &old, &new.reservation);
     }
 
@@ -349,16 +363,7 @@ impl View {
         if let Some(old) = old {
             self.free.remove(old);
         }
-        if old.map(Volume::class) != new.map(Volume::class) {
-            let entry =
-                |volume: &Volume| (volume.class().as_class().name().cloned(), volume.name.clone());
-            if let Some(old) = old {
-                self.by_class.remove(&entry(old));
-            }
-            if let Some(new) = new {
-                self.by_class.insert(entry(new));
-            }
-        }
+        self.by_class.note(old, new);
         if let Some(new) = new
             && !self.is_assumed(name)
         {

@@ -1,14 +1,14 @@
 //! Which objects an observation affects.
 //!
 //! A constant number for each event, except for classes and tenants, which change rarely: they affect every claim
-//! that is not bound yet, or every one of the namespace.
+//! that is not bound yet, or every such claim of the namespace.
 
 use std::sync::Arc;
 
 use crate::binding::{ObjectKey, Observed, View};
 use crate::controller::mode::ControllerMode;
 use crate::model::{
-    Claim, ClaimKey, ClaimPhase, Namespace, PodKey, Reservation, Volume, VolumeName, VolumePhase,
+    Claim, ClaimKey, Namespace, PodKey, Reservation, Volume, VolumeName, VolumePhase,
 };
 
 /// Pending claims that a new volume affects at most: as many as a resync queues in a second.
@@ -31,8 +31,8 @@ pub(super) fn affected_by(
         Observed::VolumeGone(name) => by_volume(view, name, None),
         Observed::Claim(claim) => by_claim(view, &claim.key, Some(claim)),
         Observed::ClaimGone(key) => by_claim(view, key, None),
-        Observed::Class(_) | Observed::ClassGone(_) => unbound(view.claims()),
-        Observed::Pod(pod) => pod.claims.iter().cloned().map(ObjectKey::Claim).collect(),
+        Observed::Class(_) | Observed::ClassGone(_) => of_claims(view.unbound_claims()),
+        Observed::Pod(pod) => of_claims(&pod.claims),
         Observed::PodGone(key) => by_pod(view, key),
         Observed::Namespace(namespace) => by_tenant(view, namespace),
         // No claim in it gets a volume any more.
@@ -69,8 +69,7 @@ fn by_claim(view: &View, key: &ClaimKey, now: Option<&Arc<Claim>>) -> Vec<Object
 }
 
 fn by_pod(view: &View, key: &PodKey) -> Vec<ObjectKey> {
-    let claims = view.pod(key).into_iter().flat_map(|pod| &pod.claims);
-    claims.cloned().map(ObjectKey::Claim).collect()
+    of_claims(view.pod(key).into_iter().flat_map(|pod| &pod.claims))
 }
 
 /// The claims of a namespace that has another tenant now: other volumes admit them. Likewise those that were
@@ -80,10 +79,9 @@ fn by_tenant(view: &View, now: &Namespace) -> Vec<ObjectKey> {
     if before.is_some_and(|before| before.tenant() == now.tenant()) {
         return Vec::new();
     }
-    unbound(view.claims_in(&now.name))
+    of_claims(view.unbound_claims_in(&now.name))
 }
 
-fn unbound<'a>(claims: impl Iterator<Item = &'a Arc<Claim>>) -> Vec<ObjectKey> {
-    let unbound = claims.filter(|claim| claim.phase != ClaimPhase::Bound);
-    unbound.map(|claim| ObjectKey::Claim(claim.key.clone())).collect()
+fn of_claims<'a>(claims: impl IntoIterator<Item = &'a ClaimKey>) -> Vec<ObjectKey> {
+    claims.into_iter().cloned().map(ObjectKey::Claim).collect()
 }

@@ -91,7 +91,8 @@ mod tests {
     use crate::binding::Observed;
     use crate::binding::tests::{claim, volume};
     use crate::model::{
-        BindingMode, ClaimKey, ClassName, ClassRequest, Quantity, Reservation, Uid, VolumeName, VolumePhase,
+        BindingMode, ClaimKey, ClassName, ClassRequest, Quantity, Reservation, Uid, VolumeName,
+        VolumePhase,
     };
 
     const IMMEDIATE: FitCheck<'_> = FitCheck::Controller(BindingMode::Immediate);
@@ -164,7 +165,11 @@ mod tests {
         ];
         let volumes = reservations.into_iter().flat_map(|reservation| {
             let here = Volume { reservation, ..volume() };
-            [of_class(here.clone(), "fast"), Volume { phase: VolumePhase::Bound, ..here.clone() }, here]
+            [
+                of_class(here.clone(), "fast"),
+                Volume { phase: VolumePhase::Bound, ..here.clone() },
+                here,
+            ]
         });
         let view = view(volumes);
         let named = [None, Some(VolumeName::new("pv-0")), Some(VolumeName::new("pv-14"))];

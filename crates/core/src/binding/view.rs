@@ -37,6 +37,8 @@ pub struct View {
     by_class: VolumesByClass,
     free: FreeVolumes,
     pods: PendingPods,
+    /// Claims that are not bound: what affects all of them costs nothing for those that are.
+    unbound: BTreeSet<ClaimKey>,
     /// Claims that name a volume and are not bound, by the volume.
     naming: Grouped<VolumeName, BTreeSet<ClaimKey>>,
     assumed: AssumedReservations,
@@ -307,6 +309,21 @@ impl View {
         here.filter_map(|key| self.claims.get(key))
     }
 
+    /// The observed claims that are not bound, in order.
+    pub fn unbound_claims(&self) -> impl Iterator<Item = &ClaimKey> {
+        self.unbound.iter()
+    }
+
+    /// The observed claims of this namespace that are not bound, in order.
+    pub fn unbound_claims_in<'a>(
+        &'a self,
+        namespace: &NamespaceName,
+    ) -> impl Iterator<Item = &'a ClaimKey> + use<'a> {
+        let first = ClaimKey { namespace: namespace.clone(), name: ArcStr::default() };
+        let from = self.unbound.range((Bound::Included(&first), Bound::Unbounded));
+        from.take_while(move |key| key.namespace == first.namespace)
+    }
+
     /// Returns how many claims were observed.
     pub fn claims_count(&self) -> usize {
         self.claims.count()
@@ -354,6 +371,8 @@ impl View {
         let old = named_while_unbound(held).cloned();
         change(Arc::make_mut(held));
         let new = named_while_unbound(held).cloned();
+        let is_unbound = held.phase != ClaimPhase::Bound;
+        self.index_unbound(key, is_unbound);
         self.index_named(key, old.as_ref(), new.as_ref());
         self.waiting.remove(key);
     }
@@ -376,6 +395,7 @@ impl View {
 
     fn index_claim(&mut self, key: &ClaimKey, old: Option<&Claim>, new: Option<&Claim>) {
         self.waiting.remove(key);
+        self.index_unbound(key, new.is_some_and(|new| new.phase != ClaimPhase::Bound));
         self.index_named(key, old.and_then(named_while_unbound), new.and_then(named_while_unbound));
     }
 
@@ -391,6 +411,14 @@ impl View {
         // That a claim is gone is remembered as long as a volume names its uid.
         if let Some(uid) = old.uid().filter(|uid| new.uid() != Some(uid)) {
             self.dead.remove(uid);
+        }
+    }
+
+    fn index_unbound(&mut self, key: &ClaimKey, is_unbound: bool) {
+        if !is_unbound {
+            self.unbound.remove(key);
+        } else if !self.unbound.contains(key) {
+            self.unbound.insert(key.clone());
         }
     }
 
@@ -415,4 +443,39 @@ impl View {
 /// The volume that a claim names without being bound.
 fn named_while_unbound(claim: &Claim) -> Option<&VolumeName> {
     claim.volume.as_ref().filter(|_| claim.phase != ClaimPhase::Bound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::binding::tests::claim;
+    use crate::binding::{NewStatus, ObjectRef, Write};
+    use crate::model::AccessModes;
+
+    #[test]
+    fn a_claim_is_among_the_unbound_until_it_is_bound_or_gone() {
+        let mut view = View::default();
+        let claims =
+            ["c", "a", "b"].map(|name| Claim { key: ClaimKey::new("db", name), ..claim() });
+        let elsewhere = Claim { key: ClaimKey::new("web", "a"), ..claim() };
+        for claim in claims.iter().cloned().chain([elsewhere]) {
+            view.apply(Observed::Claim(Arc::new(claim)));
+        }
+        let names = |view: &View| -> Vec<String> {
+            view.unbound_claims_in(&"db".into()).map(|key| key.name.to_string()).collect()
+        };
+        assert_eq!(
+            (names(&view), view.unbound_claims().count()),
+            (["a", "b", "c"].map(Into::into).into(), 4)
+        );
+        let bound = Claim { phase: ClaimPhase::Bound, ..claims[0].clone() };
+        view.apply(Observed::Claim(Arc::new(bound)));
+        let access_modes = AccessModes::default();
+        let status = NewStatus::Bound { access_modes, capacity: None, attributes_class: None };
+        view.assume(&Write::Status { claim: ObjectRef::of_claim(&claims[1]), status });
+        assert_eq!(names(&view), ["b"]);
+        view.apply(Observed::Claim(Arc::new(claims[1].clone())));
+        view.apply(Observed::ClaimGone(claims[2].key.clone()));
+        assert_eq!((names(&view), view.unbound_claims().count()), (vec!["a".to_owned()], 2));
+    }
 }

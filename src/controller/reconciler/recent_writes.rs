@@ -25,15 +25,19 @@ impl RecentWrites {
         self.0.insert(volume, now);
     }
 
-    /// The volumes of an object that were shown recently.
+    /// The volumes of an object that were shown recently. A claim that names a volume can get no other, so that those
+    /// which are reserved for it, which may be thousands, say nothing about it.
     pub(super) fn of(&self, view: &View, key: &ObjectKey, now: Instant) -> Recent {
         let ObjectKey::Claim(key) = key else { return Recent::None };
         let named = view.claim(key).and_then(|claim| claim.volume.as_ref());
         let is_recent = |name: &&VolumeName| {
             self.0.get(*name).is_some_and(|replied| now.duration_since(*replied) < AGE_MAX)
         };
-        let names = named.into_iter().chain(view.reserved_for(key));
-        Recent::Volumes(names.filter(is_recent).cloned().collect())
+        let volumes = match named {
+            Some(name) => Some(name).filter(is_recent).cloned().into_iter().collect(),
+            None => view.reserved_for(key).filter(is_recent).cloned().collect(),
+        };
+        Recent::Volumes(volumes)
     }
 
     /// Forgets what is not recent any more.
@@ -44,5 +48,38 @@ impl RecentWrites {
     /// Forgets everything: others may have written meanwhile.
     pub(super) fn clear(&mut self) {
         self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::binding::Observed;
+    use crate::controller::reconciler::tests::{pv, pvc};
+    use crate::model::{Claim, Reservation, Volume};
+
+    #[test]
+    fn a_claim_that_names_a_volume_is_asked_about_no_other_that_is_reserved_for_it() {
+        let (mut view, mut recent, now) =
+            (View::default(), RecentWrites::default(), Instant::now());
+        let claim = pvc("c", 1, 0);
+        for name in ["a", "b", "old"] {
+            let reservation = Reservation::Named(claim.key.clone());
+            let volume = Volume { reservation, ..pv(name, 1, "1Gi", "Available") };
+            let replied = if name == "old" { now } else { now + AGE_MAX };
+            recent.insert(volume.name.clone(), replied);
+            view.apply(Observed::Volume(Arc::new(volume)));
+        }
+        let named = Claim { volume: Some(VolumeName::new("a")), ..claim.clone() };
+        for (claim, expected) in [(claim, vec!["a", "b"]), (named, vec!["a"])] {
+            let key = ObjectKey::Claim(claim.key.clone());
+            view.apply(Observed::Claim(Arc::new(claim)));
+            let Recent::Volumes(names) = recent.of(&view, &key, now + AGE_MAX) else {
+                panic!("a claim has volumes");
+            };
+            assert_eq!(names.iter().map(VolumeName::as_str).collect::<Vec<_>>(), expected);
+        }
     }
 }

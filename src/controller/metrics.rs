@@ -2,7 +2,7 @@
 //!
 //! Metrics of Kubernetes' own binder have its names only where they replace them: in mode `full`, and from the leader.
 //! Elsewhere kube-controller-manager or the leader has them too, and their names get the prefix `bindery_`. Objects are
-//! counted all the time (`object_counts`). No label comes from a tenant but those that Kubernetes' own metrics have:
+//! counted as they change (`object_counts`). No label comes from a tenant but those that Kubernetes' own metrics have:
 //! namespaces, and the classes that claims and volumes name.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -134,8 +134,10 @@ impl ControllerMetrics {
     }
 
     /// Shows how many volumes and claims there are from the next scrape on.
-    pub(super) fn show_objects(&self, counts: ObjectCounts) {
-        self.objects.store(Arc::new(counts));
+    pub(super) fn show_objects(&self, counts: &ObjectCounts) {
+        if **self.objects.load() != *counts {
+            self.objects.store(Arc::new(counts.clone()));
+        }
     }
 
     /// Returns whether this process is the one binder of the cluster.

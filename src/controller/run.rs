@@ -20,7 +20,6 @@ use super::fallback::{Fallback, remedy};
 use super::lead::Lead;
 use super::metrics::ControllerMetrics;
 use super::mode::ControllerMode;
-use super::object_counts::ObjectCounter;
 use super::reconciler::Reconciler;
 use super::recycle::Recyclers;
 use super::runner::{Requests, Runner};
@@ -105,7 +104,6 @@ pub async fn run_metered(
         fallback: Fallback::new(lead.other_binder.clone(), remedy),
         margin: timing.margin(),
         metrics,
-        counter: ObjectCounter::default(),
         binding_times: BindingTimes::new(),
         event_sender,
         start,

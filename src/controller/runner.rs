@@ -19,7 +19,6 @@ use super::event_sender::{EventSender, WatchEvent};
 use super::fallback::Fallback;
 use super::lead::NO_EXPIRY;
 use super::metrics::ControllerMetrics;
-use super::object_counts::ObjectCounter;
 use super::reads::PendingRead;
 use super::reconciler::{PendingEvent, Reconciler, Task};
 use super::recycle::Recyclers;
@@ -36,9 +35,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a live read may take.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Between two steps of counting all objects, and between two rounds of that: the numbers shown are at most five
-/// seconds old.
-const COUNT_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+/// How old the numbers that metrics show may be.
+const COUNT_PAUSE: Duration = Duration::from_secs(2);
 
 /// The reply to a request.
 enum Reply {
@@ -62,7 +60,6 @@ pub(super) struct Runner {
     /// How much of the lease must be left for a write to be sent.
     pub(super) margin: Duration,
     pub(super) metrics: Arc<ControllerMetrics>,
-    pub(super) counter: ObjectCounter,
     pub(super) binding_times: BindingTimes,
     pub(super) event_sender: Arc<EventSender>,
     pub(super) start: Instant,
@@ -98,7 +95,10 @@ impl Runner {
                     changed.map_err(|_| LoopError::TaskEnded("holds the lease"))?;
                 }
                 _ = seconds.tick() => self.reconciler.tick(Instant::now()),
-                () = sleep_until(counts_at) => counts_at = Instant::now() + self.count(),
+                () = sleep_until(counts_at) => {
+                    self.count();
+                    counts_at = Instant::now() + COUNT_PAUSE;
+                }
                 Some(event) = self.events.recv() => self.on_event(event),
                 Some(done) = self.requests.0.join_next() => self.on_reply(done?),
                 ended = self.recyclers.next() => {
@@ -254,8 +254,8 @@ impl Runner {
         });
     }
 
-    /// Brings the metrics up to date; returns how long they may stay so.
-    fn count(&mut self) -> Duration {
+    /// Brings the metrics up to date.
+    fn count(&mut self) {
         let (metrics, reconciler) = (&self.metrics, &self.reconciler);
         let seconds = self.start.elapsed();
         for (kind, last) in self.event_sender.last_active() {
@@ -268,13 +268,7 @@ impl Runner {
         metrics.writes_in_flight.set(whole(reconciler.writes_in_flight()));
         metrics.divergences.inc_by(reconciler.divergences() - metrics.divergences.get());
         metrics.show_mode(reconciler.mode());
-        match self.counter.step(reconciler.view()) {
-            Some(counts) => {
-                metrics.show_objects(counts);
-                COUNT_PAUSE.1
-            }
-            None => COUNT_PAUSE.0,
-        }
+        metrics.show_objects(reconciler.counts());
     }
 }
 

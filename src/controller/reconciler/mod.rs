@@ -38,6 +38,7 @@ pub use self::recyclers::{RecycleOrder, RecyclePurpose, Recycled};
 use self::resync::Resync;
 use self::store::ObjectStore;
 use super::mode::ControllerMode;
+use super::object_counts::ObjectCounts;
 use super::reads::{PendingRead, Reads};
 use super::work_queue::WorkQueue;
 use crate::api::managers::InTree;
@@ -113,6 +114,11 @@ impl Reconciler {
     /// The watched objects; writes in flight are shown as done.
     pub fn view(&self) -> &View {
         self.store.view()
+    }
+
+    /// How many volumes and claims there are.
+    pub(super) fn counts(&self) -> &ObjectCounts {
+        self.store.counts()
     }
 
     /// Returns whether every resource was listed once.

@@ -16,12 +16,15 @@ use super::unreadable::UnreadableObjects;
 use crate::binding::{LiveReads, ObjectKey, Observed, ReadResult, Recent, View, Write};
 use crate::client::relists::Relists;
 use crate::client::resource::ResourceKind;
+use crate::controller::object_counts::ObjectCounts;
 use crate::model::{ClaimKey, Reservation, ResourceVersion, Volume, VolumeName};
 
 /// The watched objects and the writes in flight to them.
 #[derive(Debug)]
 pub(super) struct ObjectStore {
     view: View,
+    /// How many objects the view shows.
+    counts: ObjectCounts,
     /// The writes in flight.
     pub(super) in_flight: InFlightWrites,
     /// The objects that exist and cannot be read.
@@ -38,6 +41,7 @@ impl Default for ObjectStore {
     fn default() -> Self {
         Self {
             view: View::for_binding(),
+            counts: ObjectCounts::default(),
             in_flight: InFlightWrites::default(),
             unreadable: UnreadableObjects::default(),
             relists: Relists::default(),
@@ -52,6 +56,11 @@ impl ObjectStore {
     /// The objects; writes in flight are shown as done.
     pub(super) fn view(&self) -> &View {
         &self.view
+    }
+
+    /// How many objects it shows.
+    pub(super) fn counts(&self) -> &ObjectCounts {
+        &self.counts
     }
 
     /// Returns whether every resource was listed once.
@@ -110,7 +119,10 @@ impl ObjectStore {
 
     /// Shows `observed` from now on.
     pub(super) fn apply(&mut self, observed: Observed) {
+        let Some(key) = observed.key() else { return self.view.apply(observed) };
+        let before = self.shown(&key);
         self.view.apply(observed);
+        self.count(&key, before.as_ref());
     }
 
     /// Shows a write as done that is sent because of a decision about `owner`.
@@ -118,8 +130,9 @@ impl ObjectStore {
         let object = write.object();
         // A write is only ever decided on an object that was seen.
         if let Some(before) = self.shown(&object) {
-            self.in_flight.begin(owner, object, before);
+            self.in_flight.begin(owner, object.clone(), before.clone());
             self.view.assume(write);
+            self.count(&object, Some(&before));
         }
     }
 
@@ -142,7 +155,7 @@ impl ObjectStore {
             }
             ObjectKey::Claim(_) => None,
         };
-        self.view.apply(finished.before.clone());
+        self.apply(finished.before.clone());
         Some((finished, assumed))
     }
 
@@ -204,6 +217,12 @@ impl ObjectStore {
         let shown = self.shown(&key);
         let known = shown.as_ref().and_then(Observed::version);
         known.is_none_or(|known| version.is_newer_than(known)).then_some(observed)
+    }
+
+    /// Counts an object as it is shown now, and no more as it was.
+    fn count(&mut self, object: &ObjectKey, before: Option<&Observed>) {
+        let now = self.shown(object);
+        self.counts.replace(before, now.as_ref());
     }
 
     fn shown(&self, object: &ObjectKey) -> Option<Observed> {

@@ -3,15 +3,14 @@
 //! Verdicts ask; binding does not, and goes without.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 
-use super::grouped::{Group, Grouped};
 use crate::model::{ClaimKey, Reservation, Storage, Uid, Volume, VolumeName};
 
 /// Volumes by storage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct VolumesByStorage {
-    volumes: Grouped<Storage, BTreeSet<VolumeName>>,
+    /// Pairs, not groups: nearly every piece of storage has one volume, and a set of one name takes as much as of eleven.
+    volumes: BTreeSet<(Storage, VolumeName)>,
     /// Volumes that are gone although a claim had them. A claim holds one name, so there are no more of these
     /// than claims that lost theirs.
     lost: BTreeMap<ClaimKey, LostVolume>,
@@ -75,15 +74,17 @@ impl VolumesByStorage {
         &'a self,
         storage: &'a Storage,
     ) -> impl Iterator<Item = &'a VolumeName> {
-        let around = storage.around().filter_map(|outer| self.volumes.get(&outer));
-        let from = (Bound::Included(storage), Bound::Unbounded);
+        let from = |storage: Storage| self.volumes.range((storage, VolumeName::new(""))..);
+        let around = storage.around().flat_map(move |outer| {
+            let on = from(outer.clone()).take_while(move |(storage, _)| *storage == outer);
+            on.map(|(_, name)| name)
+        });
         // What is inside stands behind it, but for longer names of others in between.
         let same_head = |other: &Storage| {
             other.kind() == storage.kind() && other.place().starts_with(storage.place())
         };
-        let inside = self.volumes.groups().range::<Storage, _>(from);
-        let inside = inside.take_while(move |(other, _)| same_head(other));
+        let inside = from(storage.clone()).take_while(move |(other, _)| same_head(other));
         let inside = inside.filter(move |(other, _)| other.is_within(storage));
-        around.chain(inside.map(|(_, names)| names)).flatten()
+        around.chain(inside.map(|(_, name)| name))
     }
 }

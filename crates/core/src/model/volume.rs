@@ -185,6 +185,6 @@ text_enum! {
         /// Reclaiming it failed.
         Failed;
         /// Any other text: the API server checks no phase.
-        Unknown(Box<str>)
+        Unknown(ArcStr)
     }
 }

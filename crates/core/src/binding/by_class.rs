@@ -49,6 +49,12 @@ impl VolumesByClass {
         self.all.get(&class.name().cloned()).into_iter().flatten()
     }
 
+    /// The volume of a class whose name comes before this one; the first, if none does.
+    pub(super) fn next_to(&self, class: VolumeClass<'_>, name: &VolumeName) -> Option<&VolumeName> {
+        let names = self.all.get(&class.name().cloned())?;
+        names.range(..name).next_back().or_else(|| names.first())
+    }
+
     /// The volumes of a class that are reserved for no claim, by name.
     pub(super) fn unreserved_of(
         &self,

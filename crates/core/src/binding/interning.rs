@@ -12,33 +12,34 @@ use crate::model::{Claim, ClassRequest, Reservation, Volume};
 
 impl View {
     /// Lets a volume that is not shared yet use the texts of itself before, of its claim and of a volume
-    /// of its class.
+    /// next to it in its class.
     pub(super) fn share_with_volume(&self, volume: &mut Arc<Volume>) {
         let Some(volume) = Arc::get_mut(volume) else { return };
-        if let Some(old) = self.volume(&volume.name) {
+        let old = self.volume(&volume.name);
+        if let Some(old) = old {
             volume.name = old.name.clone();
             share(&mut volume.reservation, &old.reservation);
         }
         if let Reservation::Held(key, _) = &mut volume.reservation {
             if let Some(claim) = self.claim(key) {
                 *key = claim.key.clone();
+                if let (None, Some(name)) = (old, &claim.volume) {
+                    share(&mut volume.name, name);
+                }
             } else if let Some(same) = self.namespace(&key.namespace) {
                 key.namespace = same.clone();
             }
         }
-        if let Some(like) = self.volumes_of_class(volume.class().as_class()).next() {
-            share(&mut volume.class_field, &like.class_field);
-            volume.labels.share(&like.labels);
-            volume.annotations.share(&like.annotations);
-            volume.finalizers.share(&like.finalizers);
+        for like in [self.volume_next_to(volume), old].into_iter().flatten() {
+            share_among_volumes(volume, like);
         }
     }
 
-    /// Lets a claim that is not shared yet use the texts of itself before, of its volume and of a claim of
-    /// its namespace.
+    /// Lets a claim that is not shared yet use the texts of itself before, of its volume and of a claim
+    /// next to it in its namespace.
     pub(super) fn share_with_claim(&self, claim: &mut Arc<Claim>) {
         let Some(claim) = Arc::get_mut(claim) else { return };
-        if let Some(like) = self.neighbour(&claim.key.namespace) {
+        if let Some(like) = self.claim_next_to(&claim.key) {
             claim.key.namespace = like.key.namespace.clone();
             share_among_claims(claim, like);
         } else if let Some(same) = self.namespace(&claim.key.namespace) {
@@ -46,6 +47,7 @@ impl View {
         }
         if let Some(old) = self.claim(&claim.key) {
             claim.key = old.key.clone();
+            share_among_claims(claim, old);
         }
         if let Some(volume) = claim.volume.as_ref().and_then(|name| self.volume(name)) {
             share_in_pair(claim, volume);
@@ -58,6 +60,14 @@ fn share<T: Clone + PartialEq>(mine: &mut T, other: &T) {
     if mine == other {
         mine.clone_from(other);
     }
+}
+
+fn share_among_volumes(volume: &mut Volume, like: &Volume) {
+    share(&mut volume.class_field, &like.class_field);
+    share(&mut volume.backend, &like.backend);
+    volume.labels.share(&like.labels);
+    volume.annotations.share(&like.annotations);
+    volume.finalizers.share(&like.finalizers);
 }
 
 fn share_among_claims(claim: &mut Claim, like: &Claim) {
@@ -86,7 +96,8 @@ fn share_in_pair(claim: &mut Claim, volume: &Volume) {
 mod tests {
     use super::*;
     use crate::binding::{Observed, tests};
-    use crate::model::{ClaimKey, Uid, VolumeName};
+    use crate::model::annotations::SELECTED_NODE;
+    use crate::model::{Annotations, Backend, ClaimKey, Uid, VolumeName};
 
     fn volume() -> Observed {
         let reservation = Reservation::Held(ClaimKey::new("db", "data"), Uid::new("c"));
@@ -119,7 +130,35 @@ mod tests {
     #[test]
     fn a_pair_keeps_its_texts_once_whichever_side_comes_first() {
         assert_eq!(shared([volume(), claim("c")]), [true; 3]);
-        assert_eq!(shared([claim("c"), volume()]), [true, true, false]);
+        assert_eq!(shared([claim("c"), volume()]), [true; 3]);
+    }
+
+    /// The first of a namespace or of a class may be unlike all others.
+    #[test]
+    fn texts_are_shared_with_what_stands_next_to_an_object() {
+        let annotations = |value: &str| {
+            let mut annotations = Annotations::default();
+            annotations.insert(SELECTED_NODE, value);
+            annotations
+        };
+        let mut view = View::default();
+        for (name, node) in [("a", "other"), ("c", "same"), ("d", "same"), ("d", "same")] {
+            let (key, annotations) = (ClaimKey::new("db", name), annotations(node));
+            let backend = Backend::Csi(node.into());
+            let volume = Volume { name: VolumeName::new(name), backend, ..tests::volume() };
+            view.apply(Observed::Volume(Arc::new(volume)));
+            view.apply(Observed::Claim(Arc::new(Claim { key, annotations, ..tests::claim() })));
+        }
+        let claims: Vec<_> = view.claims().skip(1).collect();
+        let texts = claims.iter().filter_map(|claim| claim.annotations.get(SELECTED_NODE));
+        let texts: Vec<_> = texts.map(str::as_ptr).collect();
+        let drivers = view.volumes().skip(1).filter_map(|volume| match &volume.backend {
+            Backend::Csi(driver) => Some(driver.as_ptr()),
+            Backend::Nfs | Backend::HostPath | Backend::Local | Backend::Other => None,
+        });
+        for shared in [texts, drivers.collect()] {
+            assert!(matches!(shared[..], [one, other] if one == other), "{shared:?}");
+        }
     }
 
     #[test]

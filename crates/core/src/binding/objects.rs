@@ -54,6 +54,11 @@ impl<T: Named> Objects<T> {
         self.names.range((start, Bound::Unbounded))
     }
 
+    /// The last name before this one.
+    pub(super) fn name_before(&self, name: &T::Name) -> Option<&T::Name> {
+        self.names.range(..name).next_back()
+    }
+
     /// Puts in an object; what it replaces.
     pub(super) fn insert(&mut self, object: Arc<T>) -> Option<Arc<T>> {
         let Self { table, hasher, names } = self;

@@ -146,6 +146,18 @@ impl View {
         self.claims_in(namespace).next()
     }
 
+    /// The claim of the same namespace whose name comes before this one; the first, if none does.
+    pub(super) fn claim_next_to(&self, key: &ClaimKey) -> Option<&Arc<Claim>> {
+        let before = self.claims.name_before(key).filter(|name| name.namespace == key.namespace);
+        before.and_then(|name| self.claims.get(name)).or_else(|| self.neighbour(&key.namespace))
+    }
+
+    /// The volume of the same class whose name comes before this one; the first, if none does.
+    pub(super) fn volume_next_to(&self, volume: &Volume) -> Option<&Arc<Volume>> {
+        let name = self.by_class.next_to(volume.class().as_class(), &volume.name)?;
+        self.volumes.get(name)
+    }
+
     /// The text of this namespace, as a claim has it that was observed, or that a reservation names.
     pub(super) fn namespace(&self, name: &ArcStr) -> Option<&ArcStr> {
         let neighbour = self.neighbour(name).map(|claim| &claim.key.namespace);

@@ -92,10 +92,11 @@ pub async fn run_metered(
     let recyclers =
         Recyclers::new(&client, watched.current(), settings.own_namespace, (until, timing));
     let mut renewal = CertificateRenewal::start(&client, settings.certificates, &metrics);
+    let reconciler = Reconciler::new(settings.mode, remedy.clone());
     let mut runner = Runner {
         reader: LiveReader::new(client.clone()),
         client,
-        reconciler: Reconciler::new(settings.mode, remedy.clone()),
+        reconciler: if settings.events { reconciler } else { reconciler.without_events() },
         configuration: watched.current(),
         events,
         requests: Requests::default(),
@@ -107,7 +108,6 @@ pub async fn run_metered(
         binding_times: BindingTimes::new(),
         event_sender,
         start,
-        records: settings.events,
     };
     let ended = tokio::select! {
         biased;

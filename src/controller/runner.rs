@@ -63,8 +63,6 @@ pub(super) struct Runner {
     pub(super) binding_times: BindingTimes,
     pub(super) event_sender: Arc<EventSender>,
     pub(super) start: Instant,
-    /// Whether events are stored in the cluster.
-    pub(super) records: bool,
 }
 
 /// The requests in flight.
@@ -213,9 +211,6 @@ impl Runner {
                     let live = answer(&reader, read).await;
                     Reply::Checked(object, live)
                 });
-            }
-            Task::Record(pending) if !self.records => {
-                self.reconciler.on_recorded(&pending, true, Instant::now());
             }
             Task::Record(pending) => {
                 let client = self.client.clone();

@@ -62,6 +62,8 @@ struct Lasting {
 /// What was recorded and what is to be recorded.
 #[derive(Debug, Default)]
 pub(super) struct EventRecorder {
+    /// Nothing is recorded, so that no text is made.
+    is_off: bool,
     lasting: BTreeMap<ObjectKey, Lasting>,
     due: DelayQueue,
     ready: VecDeque<PendingEvent>,
@@ -80,8 +82,16 @@ impl PendingEvent {
 }
 
 impl EventRecorder {
+    /// Records nothing from now on.
+    pub(super) fn turn_off(&mut self) {
+        *self = Self { is_off: true, in_flight: self.in_flight, ..Self::default() };
+    }
+
     /// Takes in the reason of the latest decision about an object that `view` shows.
     pub(super) fn note(&mut self, view: &View, key: &ObjectKey, why: Why, now: Instant) {
+        if self.is_off {
+            return;
+        }
         let uid = identity(view, key).and_then(|(uid, _)| uid);
         if self.lasting.get(key).is_some_and(|known| known.why == why && known.uid == uid) {
             return;
@@ -101,14 +111,16 @@ impl EventRecorder {
 
     /// Records something that happened once to an object that `view` shows.
     pub(super) fn record_once(&mut self, view: &View, event: ObjectEvent) {
-        if let Some((uid, version)) = identity(view, &event.on) {
+        if let Some((uid, version)) = identity(view, &event.on).filter(|_| !self.is_off) {
             self.ready.push_back(PendingEvent::once(event, uid, version));
         }
     }
 
     /// Records these events.
     pub(super) fn extend(&mut self, events: impl IntoIterator<Item = PendingEvent>) {
-        self.ready.extend(events);
+        if !self.is_off {
+            self.ready.extend(events);
+        }
     }
 
     /// The next event that is due, if another may be in flight. An object that is gone is passed over.
@@ -151,7 +163,7 @@ impl EventRecorder {
 
     /// Forgets everything but what is in flight: the next leader records it again.
     pub(super) fn clear(&mut self) {
-        *self = Self { in_flight: self.in_flight, ..Self::default() };
+        *self = Self { is_off: self.is_off, in_flight: self.in_flight, ..Self::default() };
     }
 }
 

@@ -106,6 +106,12 @@ impl Reconciler {
         }
     }
 
+    /// Records no events about decisions.
+    pub fn without_events(mut self) -> Self {
+        self.events.turn_off();
+        self
+    }
+
     /// Labels volumes from now on, or leaves that to administrators.
     pub fn label_volumes(&mut self, tenant_label: TenantLabel) {
         self.tenant_label = tenant_label;

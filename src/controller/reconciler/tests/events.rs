@@ -87,3 +87,17 @@ fn a_deleted_object_has_no_event() {
     assert!(recorder.next(&view, due).is_none(), "the claim is gone");
     assert_eq!(recorder.wakes_at(), None, "nor will be");
 }
+
+#[test]
+fn no_text_is_made_where_no_event_is_recorded() {
+    let Stage { reconciler, now } = Stage::of(&[], &[pvc("c", 2, 0)]);
+    let mut stage = Stage { reconciler: reconciler.without_events(), now };
+    for _ in 0..2 {
+        assert!(stage.next().is_none());
+        assert_eq!(stage.reconciler.wakes_at(), None, "nothing becomes due");
+        stage.reconciler.set_leading(false, stage.now);
+        stage.reconciler.set_leading(true, stage.now);
+    }
+    stage.see(Observed::Volume(Arc::new(pv("a", 4, "1Gi", "Available"))));
+    assert_eq!(stage.write().label(), "reserve");
+}

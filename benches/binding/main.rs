@@ -46,6 +46,11 @@ use shared::sections::Section;
 // The planes look for what they use at the root of the program that includes them.
 use shared::{eventually, extent, floors, measured, plane, process, programs, runner, webhook};
 
+// That of the product, see its Cargo.toml.
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 const SECTIONS: [Section; 9] = [
     section("like", "Like pairs", rows::like),
     section("sizes", "Pairs of all sizes", rows::sizes),

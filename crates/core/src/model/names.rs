@@ -78,31 +78,52 @@ impl Uid {
     }
 }
 
+/// Where the bytes of a UUID stand in its text, two digits each.
+const UUID_PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// The value of each hexadecimal digit in small letters; above 15 for what is none.
+const DIGITS: [u8; 256] = {
+    let mut values = [u8::MAX; 256];
+    let mut value = 0;
+    while value < 16 {
+        values[HEX[value as usize] as usize] = value;
+        value += 1;
+    }
+    values
+};
+
 /// The UUID that the text spells with small letters: five groups of digits, 16 bytes in all.
 fn uuid(text: &str) -> Option<[u8; 16]> {
     let text: &[u8; 36] = text.as_bytes().try_into().ok()?;
-    let mut number = 0_u128;
-    for (place, byte) in text.iter().enumerate() {
-        let digit = match (place, byte) {
-            (8 | 13 | 18 | 23, b'-') => continue,
-            (8 | 13 | 18 | 23, _) => return None,
-            (_, b'0'..=b'9') => byte - b'0',
-            (_, b'a'..=b'f') => byte - b'a' + 10,
-            (_, _) => return None,
-        };
-        number = number << 4 | u128::from(digit);
+    let mut uuid = [0; 16];
+    let mut seen = 0;
+    for (byte, place) in uuid.iter_mut().zip(UUID_PLACES) {
+        let high = DIGITS[usize::from(text[place])];
+        let low = DIGITS[usize::from(text[place + 1])];
+        seen |= high | low;
+        *byte = high << 4 | low & 15;
     }
-    Some(number.to_be_bytes())
+    let has_dashes = [8, 13, 18, 23].iter().all(|place| text[*place] == b'-');
+    (seen < 16 && has_dashes).then_some(uuid)
+}
+
+/// The text of a UUID.
+fn spelled(uuid: &[u8; 16]) -> [u8; 36] {
+    let mut text = [b'-'; 36];
+    for (byte, place) in uuid.iter().zip(UUID_PLACES) {
+        text[place] = HEX[usize::from(byte >> 4)];
+        text[place + 1] = HEX[usize::from(byte & 15)];
+    }
+    text
 }
 
 impl fmt::Display for Uid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Identity::Uuid(bytes) => {
-                let number = u128::from_be_bytes(*bytes);
-                let group = |shift: u32, digits: u32| number >> shift & ((1 << (4 * digits)) - 1);
-                write!(f, "{:08x}-{:04x}-", group(96, 8), group(80, 4))?;
-                write!(f, "{:04x}-{:04x}-{:012x}", group(64, 4), group(48, 4), group(0, 12))
+                f.write_str(str::from_utf8(&spelled(bytes)).unwrap_or_default())
             }
             Identity::Text(text) => f.write_str(text),
         }

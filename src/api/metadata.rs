@@ -1,6 +1,8 @@
 //! `metadata` of any object: the fields that decisions read.
 
 use jiff::Timestamp;
+use jiff::civil::{Date, Time};
+use jiff::tz::Offset;
 use serde::de::{IgnoredAny, SeqAccess};
 
 use super::bounded::{
@@ -99,6 +101,23 @@ impl<'de: 'a, 'a> WireCollection<'de> for OwnersWire<'a> {
 
 parsed_as_collection!(OwnersWire<'de>);
 
+/// A time in the form in which the API server writes each, `2006-01-02T15:04:05Z`.
+fn usual_time(text: &str) -> Option<Timestamp> {
+    let bytes: &[u8; 20] = text.as_bytes().try_into().ok()?;
+    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'Z')];
+    if marks.iter().any(|(place, mark)| bytes[*place] != *mark) {
+        return None;
+    }
+    let digit = |place: usize| {
+        i8::try_from(bytes[place].wrapping_sub(b'0')).ok().filter(|digit| (0..10).contains(digit))
+    };
+    let two = |place: usize| Some(digit(place)? * 10 + digit(place + 1)?);
+    let year = i16::from(two(0)?) * 100 + i16::from(two(2)?);
+    let date = Date::new(year, two(5)?, two(8)?).ok()?;
+    let time = Time::new(two(11)?, two(14)?, two(17)?, 0).ok()?;
+    Offset::UTC.to_timestamp(date.to_datetime(time)).ok()
+}
+
 impl Metadata<'_> {
     /// Returns whether deletion was asked for.
     pub fn deletion(&self) -> Deletion {
@@ -127,12 +146,40 @@ impl Metadata<'_> {
 
     /// Returns when it was created, if that is a valid time.
     pub fn created(&self) -> Option<CreationTimestamp> {
-        let time: Timestamp = self.creation_timestamp.filled()?.parse().ok()?;
+        let text = self.creation_timestamp.filled()?;
+        let time = usual_time(text).or_else(|| text.parse().ok())?;
         Some(CreationTimestamp::at(time.as_second()))
     }
 
     /// The resourceVersion, where one was given.
     pub fn version(&self) -> Option<ResourceVersion> {
         self.resource_version.filled().map(ResourceVersion::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usual_time_is_what_any_time_is() {
+        let times = [
+            ("2024-02-29T23:59:59Z", true),
+            ("1970-01-01T00:00:00Z", true),
+            ("9999-12-30T00:00:00Z", true),
+            ("0001-01-01T00:00:00Z", true),
+            ("2023-02-29T00:00:00Z", false),
+            ("2024-01-01T24:00:00Z", false),
+            ("2024-01-01T00:00:60Z", false),
+            ("2024-01-01t00:00:00Z", false),
+            ("2024-1a-01T00:00:00Z", false),
+            ("2024-01-01T00:00:00+", false),
+            ("2024-01-01T00:00:00.5Z", false),
+        ];
+        for (text, is_usual) in times {
+            let read = usual_time(text);
+            assert_eq!(read.is_some(), is_usual, "{text}");
+            assert!(read.is_none() || read == text.parse().ok(), "{text}");
+        }
     }
 }

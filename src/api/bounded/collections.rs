@@ -1,7 +1,5 @@
 //! Lists and maps of which only the entries that decisions read are kept.
 
-use std::collections::BTreeSet;
-
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess};
 
 use super::wire::{Seed, StrSeed, WireCollection, parsed_as_collection};
@@ -117,14 +115,15 @@ impl<'de> WireCollection<'de> for Finalizers {
     const EXPECTED: &'static str = "a list of finalizers";
 
     fn from_seq<A: SeqAccess<'de>>(_: &ParseBudget<'_>, mut names: A) -> Result<Self, A::Error> {
-        let (mut kept, mut attachers) = (BTreeSet::<Box<str>>::new(), 0);
+        // A list, as there are few.
+        let (mut kept, mut attachers) = (Vec::<Box<str>>::new(), 0);
         let read = |name: &str| is_read_finalizer(name).then(|| cut(name));
         while let Some(name) = names.next_element_seed(StrSeed("a finalizer's name", read))? {
             let Some(name) = name.filter(|name| !kept.contains(name)) else { continue };
             let is_attacher = name.starts_with(ATTACHER_PREFIX);
             attachers += usize::from(is_attacher);
             if !is_attacher || attachers <= ATTACHERS_COUNT_MAX {
-                kept.insert(name);
+                kept.push(name);
             }
         }
         Ok(kept.into_iter().collect())
@@ -139,11 +138,12 @@ impl<'de> WireCollection<'de> for AccessModes {
         budget: &ParseBudget<'_>,
         mut names: A,
     ) -> Result<Self, A::Error> {
-        let mut kept = BTreeSet::new();
+        // A list, as there are few.
+        let mut kept = Vec::new();
         while let Some(Text(name)) = names.next_element_seed(Seed::<Text<'_>>::new(budget))? {
             let is_known = AccessMode::ALL.iter().any(|mode| mode.as_str() == name);
-            if is_known || kept.len() < NEWER_MODES_COUNT_MAX {
-                kept.insert(name);
+            if !kept.contains(&name) && (is_known || kept.len() < NEWER_MODES_COUNT_MAX) {
+                kept.push(name);
             }
         }
         Ok(Self::from_names(kept.iter().map(|name| &**name)))

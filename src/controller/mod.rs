@@ -10,6 +10,7 @@ mod delay_queue;
 pub mod error;
 mod event_sender;
 mod fallback;
+mod hashed;
 pub mod health;
 mod lead;
 pub mod metrics;

@@ -4,13 +4,14 @@
 //! An object that fails is retried with exponential backoff, alone: the others go on. One that is written again and
 //! again is rate limited, because another writer undoes it. Not here: what is decided (`reconciler`).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 use std::vec;
 
 use tokio::time::Instant;
 
 use super::delay_queue::DelayQueue;
+use super::hashed::Hashed;
 use crate::binding::ObjectKey;
 use crate::client::backoff::exponential;
 use crate::model::{ClaimKey, VolumeName};
@@ -33,10 +34,10 @@ pub(super) struct WorkQueue {
     initial: InitialList,
     ready: VecDeque<ObjectKey>,
     /// The objects in `first` or `ready`.
-    queued: BTreeSet<ObjectKey>,
+    queued: Hashed<ObjectKey, ()>,
     delayed: DelayQueue,
-    failures: BTreeMap<ObjectKey, u32>,
-    writes: BTreeMap<ObjectKey, (Instant, u32)>,
+    failures: Hashed<ObjectKey, u32>,
+    writes: Hashed<ObjectKey, (Instant, u32)>,
 }
 
 /// Every existing object: names alone, in lists of their exact length. In the queue each would be kept twice, in a list
@@ -61,7 +62,7 @@ impl WorkQueue {
             return;
         }
         self.delayed.remove(&key);
-        if self.queued.insert(key.clone()) {
+        if self.queued.insert(key.clone(), ()) {
             self.ready.push_back(key);
         }
     }
@@ -70,7 +71,7 @@ impl WorkQueue {
     pub(super) fn push_first(&mut self, keys: Vec<ObjectKey>) {
         for key in keys.into_iter().rev() {
             self.delayed.remove(&key);
-            if self.queued.insert(key.clone()) {
+            if self.queued.insert(key.clone(), ()) {
                 self.first.push_front(key);
             }
         }
@@ -85,7 +86,7 @@ impl WorkQueue {
 
     /// Adds an object after a backoff that grows with each failure in a row.
     pub(super) fn fail(&mut self, key: ObjectKey, now: Instant) {
-        let failures = self.failures.entry(key.clone()).or_default();
+        let failures = self.failures.get_or_insert(&key, 0);
         let pause = exponential(BACKOFF, *failures);
         *failures = failures.saturating_add(1);
         self.push_after(key, now + pause);
@@ -98,7 +99,7 @@ impl WorkQueue {
 
     /// Counts a write for an object.
     pub(super) fn note_write(&mut self, key: &ObjectKey, now: Instant) {
-        let (since, count) = self.writes.entry(key.clone()).or_insert((now, 0));
+        let (since, count) = self.writes.get_or_insert(key, (now, 0));
         if now.duration_since(*since) > RATE_WINDOW {
             (*since, *count) = (now, 0);
         }
@@ -108,7 +109,7 @@ impl WorkQueue {
     /// Takes the next object.
     pub(super) fn pop(&mut self, now: Instant) -> Option<ObjectKey> {
         while let Some(key) = self.delayed.pop(now) {
-            if self.queued.insert(key.clone()) {
+            if self.queued.insert(key.clone(), ()) {
                 self.ready.push_back(key);
             }
         }
@@ -141,7 +142,7 @@ impl WorkQueue {
 
     /// Forgets counts that have expired.
     pub(super) fn expire(&mut self, now: Instant) {
-        self.writes.retain(|_, (since, _)| now.duration_since(*since) <= RATE_WINDOW);
+        self.writes.retain(|(since, _)| now.duration_since(*since) <= RATE_WINDOW);
     }
 
     fn is_rate_limited(&self, key: &ObjectKey, now: Instant) -> bool {
@@ -239,6 +240,6 @@ mod tests {
         }
         assert!((60..=150).contains(&writes), "{writes} writes in a minute");
         queue.expire(now + 2 * RATE_WINDOW);
-        assert!(queue.writes.is_empty());
+        assert_eq!(queue.writes.count(), 0);
     }
 }

@@ -1,6 +1,5 @@
 //! Writes in flight: what their objects were before, and what was seen of them since.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use super::holds::Waiters;
 use crate::binding::{LiveReads, ObjectKey, Observed, ReadResult, View};
 use crate::client::backoff::exponential;
 use crate::controller::delay_queue::DelayQueue;
+use crate::controller::hashed::Hashed;
 use crate::model::{Claim, Deletion, Reservation, ResourceVersion, Volume};
 
 /// First and longest pause before an object is read again that could not be read. An API server that is away for
@@ -24,11 +24,11 @@ const STORED_WITHIN: Duration = Duration::from_mins(1);
 /// Writes in flight, at most one to each object.
 #[derive(Debug, Default)]
 pub(super) struct InFlightWrites {
-    by_object: BTreeMap<ObjectKey, InFlightWrite>,
+    by_object: Hashed<ObjectKey, InFlightWrite>,
     /// Objects whose write has an unknown outcome, and when to read them; by the leader only.
     checks: DelayQueue,
     /// Objects about which a decision is being carried out.
-    owners: BTreeSet<ObjectKey>,
+    owners: Hashed<ObjectKey, ()>,
 }
 
 /// A write in flight. The store shows it as done.
@@ -75,12 +75,12 @@ pub(super) struct FinishedWrite {
 impl InFlightWrites {
     /// Returns how many there are.
     pub(super) fn count(&self) -> usize {
-        self.by_object.len()
+        self.by_object.count()
     }
 
     /// Returns whether a write to `object` is in flight.
     pub(super) fn contains(&self, object: &ObjectKey) -> bool {
-        self.by_object.contains_key(object)
+        self.by_object.contains(object)
     }
 
     /// Returns whether a write that was decided about `key` is in flight.
@@ -104,7 +104,7 @@ impl InFlightWrites {
             unknown_since: None,
         };
         self.by_object.insert(object, write);
-        self.owners.insert(owner.clone());
+        self.owners.insert(owner.clone(), ());
     }
 
     /// Lets a decision about `key` wait for the outcome of the write to `object`.

@@ -3,12 +3,12 @@
 //! The store shows such a volume as it was then, or as it was seen since. However late the watches are, the name of the
 //! volume can be written into its claim without another read.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::binding::{ObjectKey, Recent, View};
+use crate::controller::hashed::Hashed;
 use crate::model::VolumeName;
 
 /// How long a reply is recent: the steps of a binding follow one another within milliseconds, and
@@ -17,7 +17,7 @@ const AGE_MAX: Duration = Duration::from_secs(2);
 
 /// When the API server last replied with a volume.
 #[derive(Debug, Default)]
-pub(super) struct RecentWrites(BTreeMap<VolumeName, Instant>);
+pub(super) struct RecentWrites(Hashed<VolumeName, Instant>);
 
 impl RecentWrites {
     /// Notes a reply that shows the volume.
@@ -42,12 +42,12 @@ impl RecentWrites {
 
     /// Forgets what is not recent any more.
     pub(super) fn expire(&mut self, now: Instant) {
-        self.0.retain(|_, replied| now.duration_since(*replied) < AGE_MAX);
+        self.0.retain(|replied| now.duration_since(*replied) < AGE_MAX);
     }
 
     /// Forgets everything: others may have written meanwhile.
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        *self = Self::default();
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::model::{ClaimKey, VolumeName};
 
 /// The kind and name of a volume or claim.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectKey {
     /// A volume.
     Volume(VolumeName),

@@ -136,7 +136,7 @@
 //! 21. `controller/reconciler/in_flight.rs`: `InFlightWrites::begin` keeps the object as it was.
 //! 22. `controller/runner.rs`: `Runner::start`, `Runner::send` carry the task out, if enough of the lease is left.
 //! 23. `client/send.rs`: `send`.
-//! 24. `api/write.rs`: `write_patch` names the uid and the version on which the write was decided.
+//! 24. `api/write.rs`: `encoded_patch` names the uid and the version on which the write was decided.
 //! 25. `client/send.rs`: `exchange` sends the PATCH.
 //!
 //! The outcome comes back through `Runner::on_reply`: the store shows what the API server replied, or forgets the write,

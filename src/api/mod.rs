@@ -8,6 +8,7 @@ mod digest;
 pub mod event;
 pub mod fixture;
 pub mod installation;
+mod json_tree;
 pub mod list;
 pub mod managers;
 pub mod metadata;

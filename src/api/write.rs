@@ -5,8 +5,9 @@
 //! of finalizers, with those that are not read here, so a change of finalizers is a strategic merge patch. Not here:
 //! sending it.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
+use super::json_tree::Json;
 use crate::binding::{ChosenBy, NewStatus, ObjectRef, Remaining, Write};
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, MIGRATED_TO,
@@ -16,13 +17,13 @@ use crate::model::{ClaimKey, VolumeName};
 
 /// A patch and where it goes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WritePatch {
+pub struct WritePatch<B = Value> {
     /// The path of the object, or of its status.
     pub path: String,
     /// What kind of patch it is: the type of the request's content.
     pub content_type: &'static str,
     /// The patch.
-    pub body: Value,
+    pub body: B,
 }
 
 const MERGE: &str = "application/merge-patch+json";
@@ -30,131 +31,166 @@ const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";
 
 /// The patch that makes `write`.
 pub fn write_patch(write: &Write) -> WritePatch {
+    let WritePatch { path, content_type, body } = tree(write);
+    WritePatch { path, content_type, body: serde_json::to_value(&body).unwrap_or_default() }
+}
+
+/// The same as it is sent.
+pub fn encoded_patch(write: &Write) -> WritePatch<Vec<u8>> {
+    let WritePatch { path, content_type, body } = tree(write);
+    WritePatch { path, content_type, body: serde_json::to_vec(&body).unwrap_or_default() }
+}
+
+fn tree(write: &Write) -> WritePatch<Json<'_>> {
     match write {
         Write::Reserve { volume, claim, chosen, tenant } => {
-            let spec = json!({"claimRef": reference(claim)});
             let mark = match chosen {
-                ChosenBy::Binder => json!({BOUND_BY_CONTROLLER: YES}),
-                ChosenBy::Other => json!({BOUND_BY_CONTROLLER: null}),
+                ChosenBy::Binder => Json::Text(YES),
+                ChosenBy::Other => Json::Null,
             };
-            let mut patch = of_volume(volume, "", mark, ("spec", spec));
+            let mut metadata = vec![annotation(BOUND_BY_CONTROLLER, mark)];
             if let Some(tenant) = tenant {
-                patch.body["metadata"]["labels"] = json!({TENANT: tenant});
+                metadata.push(("labels", Json::object([(TENANT, Json::Text(tenant))])));
             }
-            patch
+            of_volume(volume, "", metadata, ("spec", claim_ref(reference(claim))))
         }
         Write::Unreserve { volume, left } => {
             let reference = match left {
-                Remaining::Nothing => Value::Null,
-                Remaining::Name => json!({"uid": null}),
+                Remaining::Nothing => Json::Null,
+                Remaining::Name => Json::object([("uid", Json::Null)]),
             };
-            let mark = json!({BOUND_BY_CONTROLLER: null});
-            of_volume(volume, "", mark, ("spec", json!({"claimRef": reference})))
+            let mark = annotation(BOUND_BY_CONTROLLER, Json::Null);
+            of_volume(volume, "", vec![mark], ("spec", claim_ref(reference)))
         }
         Write::Phase { volume, phase, message } => {
-            let message = if message.is_empty() { Value::Null } else { json!(message) };
-            let status = json!({"phase": phase.to_string(), "message": message});
-            of_volume(volume, "/status", Value::Null, ("status", status))
+            let message = if message.is_empty() { Json::Null } else { Json::Text(message) };
+            let status = Json::object([("phase", Json::Shown(phase)), ("message", message)]);
+            of_volume(volume, "/status", vec![], ("status", status))
         }
         Write::SetVolumeName { claim, volume, chosen } => {
-            let spec = json!({"volumeName": volume.as_str()});
-            let mut marks = json!({BIND_COMPLETED: YES});
+            let mut marks = vec![(BIND_COMPLETED, Json::Text(YES))];
             if *chosen == ChosenBy::Binder {
-                marks[BOUND_BY_CONTROLLER] = json!(YES);
+                marks.push((BOUND_BY_CONTROLLER, Json::Text(YES)));
             }
-            of_claim(claim, "", marks, ("spec", spec))
+            let spec = Json::object([("volumeName", Json::Text(volume.as_str()))]);
+            of_claim(claim, "", vec![("annotations", Json::Object(marks))], ("spec", spec))
         }
         Write::Status { claim, status } => {
-            of_claim(claim, "/status", Value::Null, ("status", claim_status(status)))
+            of_claim(claim, "/status", vec![], ("status", claim_status(status)))
         }
         Write::SetClass { claim, class } => {
-            let spec = json!({"storageClassName": class.as_str()});
-            of_claim(claim, "", Value::Null, ("spec", spec))
+            let spec = Json::object([("storageClassName", Json::Text(class.as_str()))]);
+            of_claim(claim, "", vec![], ("spec", spec))
         }
         Write::SetProvisioner { claim, provisioner, migrated_to } => {
-            let mut asked =
-                json!({STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner});
+            let asked = [STORAGE_PROVISIONER, BETA_STORAGE_PROVISIONER];
+            let mut marks = Vec::from(asked.map(|key| (key, Json::Text(provisioner))));
             if let Some(driver) = migrated_to {
-                asked[MIGRATED_TO] = json!(driver);
+                marks.push((MIGRATED_TO, Json::Text(driver)));
             }
-            of_claim(claim, "", asked, ("spec", json!({})))
+            of_claim(claim, "", vec![("annotations", Json::Object(marks))], NO_SPEC)
         }
         Write::MigrateClaim { claim, driver } => {
-            of_claim(claim, "", json!({MIGRATED_TO: driver}), ("spec", json!({})))
+            of_claim(claim, "", vec![annotation(MIGRATED_TO, text(*driver))], NO_SPEC)
         }
         Write::MigrateVolume { volume, driver, removed } => {
-            let mark = json!({MIGRATED_TO: driver});
-            let mut patch = of_volume(volume, "", mark, ("spec", json!({})));
+            let mut metadata = vec![annotation(MIGRATED_TO, text(*driver))];
             if !removed.is_empty() {
-                patch.body["metadata"]["$deleteFromPrimitiveList/finalizers"] = json!(removed);
+                let removed = Json::Texts(removed.clone());
+                metadata.push(("$deleteFromPrimitiveList/finalizers", removed));
             }
+            let patch = of_volume(volume, "", metadata, NO_SPEC);
             WritePatch { content_type: STRATEGIC_MERGE, ..patch }
         }
     }
 }
 
-/// All seven keys of a reference: a merge would keep what an older one had.
-fn reference(claim: &ObjectRef<ClaimKey>) -> Value {
-    json!({
-        "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": &*claim.name.namespace,
-        "name": &*claim.name.name, "uid": claim.uid.as_ref().map(ToString::to_string),
-        "resourceVersion": claim.version.as_ref().map(ToString::to_string),
-        "fieldPath": null,
-    })
+/// A field of a patch.
+type Field<'a> = (&'a str, Json<'a>);
+
+const NO_SPEC: Field<'static> = ("spec", Json::Object(Vec::new()));
+
+fn text(text: Option<&str>) -> Json<'_> {
+    text.map_or(Json::Null, Json::Text)
 }
 
-fn claim_status(status: &NewStatus) -> Value {
-    let empty = |phase: &str| {
-        json!({"phase": phase, "accessModes": null, "capacity": null,
-               "currentVolumeAttributesClassName": null})
+fn annotation<'a>(key: &'a str, value: Json<'a>) -> Field<'a> {
+    ("annotations", Json::object([(key, value)]))
+}
+
+fn claim_ref(reference: Json<'_>) -> Json<'_> {
+    Json::object([("claimRef", reference)])
+}
+
+/// All seven keys of a reference: a merge would keep what an older one had.
+fn reference(claim: &ObjectRef<ClaimKey>) -> Json<'_> {
+    Json::object([
+        ("kind", Json::Text("PersistentVolumeClaim")),
+        ("apiVersion", Json::Text("v1")),
+        ("namespace", Json::Text(&claim.name.namespace)),
+        ("name", Json::Text(&claim.name.name)),
+        ("uid", Json::shown(claim.uid.as_ref())),
+        ("resourceVersion", Json::shown(claim.version.as_ref())),
+        ("fieldPath", Json::Null),
+    ])
+}
+
+fn claim_status(status: &NewStatus) -> Json<'_> {
+    let empty = |phase| {
+        Json::object([
+            ("phase", Json::Text(phase)),
+            ("accessModes", Json::Null),
+            ("capacity", Json::Null),
+            ("currentVolumeAttributesClassName", Json::Null),
+        ])
     };
     match status {
         NewStatus::Pending => empty("Pending"),
         NewStatus::Lost => empty("Lost"),
         NewStatus::Bound { access_modes, capacity, attributes_class } => {
-            let modes: Vec<&str> = access_modes.names().collect();
-            let mut written = json!({"phase": "Bound", "accessModes": modes});
+            let modes = Json::Texts(access_modes.names().collect());
+            let mut written = vec![("phase", Json::Text("Bound")), ("accessModes", modes)];
             if let Some(capacity) = capacity {
-                let class = attributes_class.as_ref().map(|class| class.as_str().to_owned());
-                written["capacity"] = json!({"storage": capacity.to_string()});
-                written["currentVolumeAttributesClassName"] = json!(class);
+                let class = Json::shown(attributes_class.as_ref());
+                written.push(("capacity", Json::object([("storage", Json::Shown(capacity))])));
+                written.push(("currentVolumeAttributesClassName", class));
             }
-            written
+            Json::Object(written)
         }
     }
 }
 
-fn of_volume(
-    basis: &ObjectRef<VolumeName>,
+fn of_volume<'a>(
+    basis: &'a ObjectRef<VolumeName>,
     part: &str,
-    annotations: Value,
-    change: (&str, Value),
-) -> WritePatch {
+    metadata: Vec<Field<'a>>,
+    change: Field<'a>,
+) -> WritePatch<Json<'a>> {
     let path = format!("/api/v1/persistentvolumes/{}{part}", basis.name);
-    WritePatch { path, content_type: MERGE, body: body(basis, annotations, change) }
+    WritePatch { path, content_type: MERGE, body: body(basis, metadata, change) }
 }
 
-fn of_claim(
-    basis: &ObjectRef<ClaimKey>,
+fn of_claim<'a>(
+    basis: &'a ObjectRef<ClaimKey>,
     part: &str,
-    annotations: Value,
-    change: (&str, Value),
-) -> WritePatch {
+    metadata: Vec<Field<'a>>,
+    change: Field<'a>,
+) -> WritePatch<Json<'a>> {
     let ClaimKey { namespace, name } = &basis.name;
     let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}{part}");
-    WritePatch { path, content_type: MERGE, body: body(basis, annotations, change) }
+    WritePatch { path, content_type: MERGE, body: body(basis, metadata, change) }
 }
 
-fn body<N>(basis: &ObjectRef<N>, annotations: Value, (field, change): (&str, Value)) -> Value {
-    let mut metadata = Map::new();
+fn body<'a, N>(
+    basis: &'a ObjectRef<N>,
+    mut metadata: Vec<Field<'a>>,
+    change: Field<'a>,
+) -> Json<'a> {
     if let Some(uid) = &basis.uid {
-        metadata.insert("uid".to_owned(), json!(uid.to_string()));
+        metadata.push(("uid", Json::Shown(uid)));
     }
     if let Some(version) = &basis.version {
-        metadata.insert("resourceVersion".to_owned(), json!(version.to_string()));
+        metadata.push(("resourceVersion", Json::Shown(version)));
     }
-    if annotations != Value::Null {
-        metadata.insert("annotations".to_owned(), annotations);
-    }
-    json!({"metadata": metadata, field: change})
+    Json::object([("metadata", Json::Object(metadata)), change])
 }

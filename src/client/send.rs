@@ -14,7 +14,7 @@ use kube::core::Status;
 use tokio::time::timeout;
 
 use super::resource::ResourceKind;
-use crate::api::write::write_patch;
+use crate::api::write::{WritePatch, encoded_patch};
 use crate::binding::{ObjectKey, Observed, Write};
 use crate::telemetry::logging::cause;
 
@@ -44,13 +44,13 @@ const BUSY_PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// Sends `write`, and waits for the reply for at most `deadline`.
 pub async fn send(client: &Client, write: &Write, deadline: Duration) -> WriteOutcome {
-    let patch = write_patch(write);
-    let uri = format!("{}?fieldManager={FIELD_MANAGER}", patch.path);
+    let WritePatch { path, content_type, body } = encoded_patch(write);
+    let uri = path + "?fieldManager=" + FIELD_MANAGER;
     let request = Request::builder()
         .method(Method::PATCH)
         .uri(uri)
-        .header(CONTENT_TYPE, patch.content_type)
-        .body(Body::from(patch.body.to_string().into_bytes()));
+        .header(CONTENT_TYPE, content_type)
+        .body(Body::from(body));
     let request = match request {
         Ok(request) => request,
         // A name that is no path: no object of that name exists.

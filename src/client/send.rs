@@ -3,11 +3,14 @@
 //! Sent once: the reconciler decides whether to send again. Not here: what a write looks like
 //! (`api::write`), and when it may be sent (the lease).
 
+use std::borrow::Cow;
+use std::str::from_utf8;
 use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{Method, Request};
 use http_body_util::BodyExt;
+use hyper::body::Bytes;
 use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
@@ -65,7 +68,14 @@ pub async fn send(client: &Client, write: &Write, deadline: Duration) -> WriteOu
 struct Reply {
     code: u16,
     retry_after: Option<Duration>,
-    body: String,
+    body: Bytes,
+}
+
+impl Reply {
+    /// The body as text; what is none in it is replaced.
+    fn text(&self) -> Cow<'_, str> {
+        from_utf8(&self.body).map_or_else(|_| String::from_utf8_lossy(&self.body), Cow::Borrowed)
+    }
 }
 
 async fn exchange(client: &Client, request: Request<Body>) -> Result<Reply, String> {
@@ -74,7 +84,6 @@ async fn exchange(client: &Client, request: Request<Body>) -> Result<Reply, Stri
     let retry_after = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let retry_after = retry_after.and_then(|text| text.parse().ok()).map(Duration::from_secs);
     let body = body.collect().await.map_err(|error| cause(&error))?.to_bytes();
-    let body = String::from_utf8_lossy(&body).into_owned();
     Ok(Reply { code: head.status.as_u16(), retry_after, body })
 }
 
@@ -84,7 +93,7 @@ fn classify(object: &ObjectKey, reply: Result<Reply, String>) -> WriteOutcome {
         Err(reason) => return WriteOutcome::Unknown(reason),
     };
     match reply.code {
-        200 | 201 => match resource(object).observed(&reply.body) {
+        200 | 201 => match resource(object).observed(&reply.text()) {
             Ok(observed) => WriteOutcome::Stored(observed),
             Err(error) => WriteOutcome::Unknown(format!("the reply cannot be read: {error}")),
         },
@@ -92,9 +101,9 @@ fn classify(object: &ObjectKey, reply: Result<Reply, String>) -> WriteOutcome {
         // The token has run out; the client reads a new one by itself.
         401 => WriteOutcome::Throttled(BUSY_PAUSE),
         429 => WriteOutcome::Throttled(reply.retry_after.unwrap_or(BUSY_PAUSE).min(BUSY_PAUSE_MAX)),
-        422 if is_other_object(&reply.body) => WriteOutcome::Stale,
-        400..=499 => WriteOutcome::Rejected(message(&reply.body)),
-        code => WriteOutcome::Unknown(format!("{code}: {}", message(&reply.body))),
+        422 if is_other_object(&reply.text()) => WriteOutcome::Stale,
+        400..=499 => WriteOutcome::Rejected(message(&reply.text())),
+        code => WriteOutcome::Unknown(format!("{code}: {}", message(&reply.text()))),
     }
 }
 

@@ -7,6 +7,7 @@ pub mod class;
 mod digest;
 pub mod event;
 pub mod fixture;
+pub mod head;
 pub mod installation;
 mod json_tree;
 pub mod list;

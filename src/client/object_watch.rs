@@ -12,13 +12,12 @@ use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
-use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::{Backoff, spread, spread_of_process};
 use super::request::{RequestError, is_absent, request, send_text};
-use super::resource::ObjectHead;
+use crate::api::head::{object_head, shown_object};
 use crate::model::ResourceVersion;
 use crate::telemetry::logging::cause;
 
@@ -121,12 +120,6 @@ enum ObjectWatchError {
     Broken(String),
 }
 
-#[derive(Deserialize)]
-struct EventWire {
-    r#type: String,
-    object: ObjectHead,
-}
-
 /// Reads the object, sends its state, and returns once it may have changed.
 async fn look_and_wait(
     client: &Client,
@@ -158,8 +151,7 @@ async fn read(client: &Client, place: &ObjectPath) -> Result<ObjectState, Object
 
 fn version(found: &ObjectState) -> Result<Option<ResourceVersion>, ObjectWatchError> {
     let ObjectState::Present(text) = found else { return Ok(None) };
-    let head: ObjectHead =
-        serde_json::from_str(text.as_str()).map_err(|_| ObjectWatchError::Unreadable)?;
+    let head = object_head(text.as_str()).map_err(|_| ObjectWatchError::Unreadable)?;
     Ok(Some(head.version()))
 }
 
@@ -208,10 +200,9 @@ async fn changed(
 
 /// Returns whether an event shows a later version than this.
 fn is_news(line: &[u8], version: &ResourceVersion) -> Result<bool, ObjectWatchError> {
-    let event: EventWire =
-        serde_json::from_slice(line).map_err(|_| ObjectWatchError::Unreadable)?;
-    if event.r#type == "ERROR" {
+    let shown = shown_object(line).map_err(|_| ObjectWatchError::Unreadable)?;
+    if shown.event_type.0 == "ERROR" {
         return Err(ObjectWatchError::Broken("the API server ended it with an error".to_owned()));
     }
-    Ok(event.object.version().is_newer_than(version))
+    Ok(shown.head.version().is_newer_than(version))
 }

@@ -4,16 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arcstr::ArcStr;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use crate::api::claim::claim;
 use crate::api::class::class;
+use crate::api::head::{ObjectHead, object_head};
 use crate::api::namespace::namespace;
 use crate::api::pods::pod;
 use crate::api::volume::{Wanted, volume};
 use crate::binding::{Observed, View};
-use crate::model::{ClaimKey, ClassName, PodKey, ResourceVersion, VolumeName};
+use crate::model::{ClaimKey, ClassName, PodKey, VolumeName};
 
 /// A kind of resource that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,7 +82,7 @@ impl ResourceKind {
                 if let Some(pod) = pod(object)? {
                     return Ok(Observed::Pod(Arc::new(pod)));
                 }
-                self.gone(&serde_json::from_str::<ObjectHead>(object)?.identity())
+                self.gone(&(&object_head(object)?).into())
             }
         })
     }
@@ -139,6 +138,12 @@ impl From<&PodKey> for Identity {
     }
 }
 
+impl From<&ObjectHead<'_>> for Identity {
+    fn from(head: &ObjectHead<'_>) -> Self {
+        Self { namespace: head.namespace().into(), name: head.name().into() }
+    }
+}
+
 impl Identity {
     /// Of which resource an observed object is, and its identity.
     pub fn of(observed: &Observed) -> (ResourceKind, Self) {
@@ -154,45 +159,5 @@ impl Identity {
             Observed::Namespace(space) => (ResourceKind::Namespaces, space.name.clone().into()),
             Observed::NamespaceGone(name) => (ResourceKind::Namespaces, name.clone().into()),
         }
-    }
-}
-
-/// The part of an object, or of the status of an error, that every kind has.
-#[derive(Deserialize)]
-pub(super) struct ObjectHead {
-    #[serde(default)]
-    pub(super) metadata: HeadMetadata,
-    pub(super) code: Option<u16>,
-    pub(super) message: Option<String>,
-}
-
-/// What an object says of itself.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct HeadMetadata {
-    pub(super) name: String,
-    pub(super) namespace: String,
-    pub(super) uid: String,
-    pub(super) resource_version: String,
-    pub(super) annotations: Option<HeadAnnotations>,
-}
-
-/// The annotation of the bookmark that ends a list.
-#[derive(Deserialize)]
-pub(super) struct HeadAnnotations {
-    #[serde(rename = "k8s.io/initial-events-end")]
-    pub(super) initial_events_end: Option<IgnoredAny>,
-}
-
-impl ObjectHead {
-    /// Its identity.
-    pub(super) fn identity(&self) -> Identity {
-        let HeadMetadata { namespace, name, .. } = &self.metadata;
-        Identity { namespace: namespace.as_str().into(), name: name.as_str().into() }
-    }
-
-    /// Its resourceVersion.
-    pub(super) fn version(&self) -> ResourceVersion {
-        ResourceVersion::new(self.metadata.resource_version.as_str())
     }
 }

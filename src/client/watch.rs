@@ -8,6 +8,7 @@
 //! five minutes. It also starts from any old state.
 
 use std::future::ready;
+use std::io::BufRead;
 use std::mem::{replace, take};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::{Backoff, spread};
-use super::resource::{Identity, ObjectHead, ResourceKind};
+use super::resource::{Identity, ResourceKind};
+use crate::api::head::{ObjectHead, ShownObject, object_head, shown_object};
 use crate::api::volume::Wanted;
 use crate::binding::Observed;
 use crate::model::{ResourceVersion, Uid};
@@ -174,13 +176,6 @@ struct Watcher<H> {
 }
 
 #[derive(Deserialize)]
-struct EventWire<'a> {
-    r#type: String,
-    #[serde(borrow)]
-    object: &'a RawValue,
-}
-
-#[derive(Deserialize)]
 struct ListWire<'a> {
     #[serde(default)]
     metadata: ListMetadata,
@@ -289,18 +284,14 @@ impl<H: EventHandler> Watcher<H> {
     /// Reads the whole lines of the stream. A break: the history is gone, and a new list is needed.
     fn read_lines(
         &mut self,
-        data: &[u8],
+        mut data: &[u8],
         unfinished: &mut Vec<u8>,
         is_listing: &mut bool,
     ) -> Result<ControlFlow<()>, Interruption> {
         // Only what is new is searched: a line of megabytes arrives in hundreds of pieces.
-        let mut pieces = data.split(|byte| *byte == b'\n').peekable();
-        while let Some(piece) = pieces.next() {
-            unfinished.extend_from_slice(piece);
-            if pieces.peek().is_none() {
-                break;
-            }
-            if self.read_line(unfinished, is_listing)?.is_break() {
+        while data.read_until(b'\n', unfinished).is_ok_and(|count| count > 0) {
+            let Some(line) = unfinished.strip_suffix(b"\n") else { break };
+            if self.read_line(line, is_listing)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             unfinished.clear();
@@ -313,49 +304,44 @@ impl<H: EventHandler> Watcher<H> {
         line: &[u8],
         is_listing: &mut bool,
     ) -> Result<ControlFlow<()>, Interruption> {
-        let event: EventWire<'_> = serde_json::from_slice(line)?;
-        let text = event.object.get();
-        let head: ObjectHead = serde_json::from_str(text)?;
-        match event.r#type.as_str() {
+        let ShownObject { event_type, head, text } = shown_object(line)?;
+        match &*event_type.0 {
             "ADDED" | "MODIFIED" => self.observe(&head, text),
             "DELETED" => {
-                let gone = self.kind.gone(&head.identity());
+                let gone = self.kind.gone(&(&head).into());
                 self.handler.on_object(self.kind, gone, head.version(), text);
             }
             "BOOKMARK" => {
-                let ended = head
-                    .metadata
-                    .annotations
-                    .as_ref()
-                    .is_some_and(|annotations| annotations.initial_events_end.is_some());
-                if ended && take(is_listing) {
+                if head.ends_list() && take(is_listing) {
                     self.handler.on_listed(self.kind, head.version());
                 }
             }
             // The history is gone, or the server is: either way a new list is needed.
-            "ERROR" if head.code == Some(410) => return Ok(ControlFlow::Break(())),
+            "ERROR" if head.code() == Some(410) => return Ok(ControlFlow::Break(())),
             _ => {
                 self.version = None;
-                return Err(Interruption::Api(head.message.unwrap_or_default()));
+                return Err(Interruption::Api(head.message().to_owned()));
             }
         }
         if !*is_listing {
-            self.version = Some(head.metadata.resource_version);
+            let version = self.version.get_or_insert_default();
+            version.clear();
+            version.push_str(head.version_text());
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    fn observe(&self, head: &ObjectHead, text: &str) {
+    fn observe(&self, head: &ObjectHead<'_>, text: &str) {
         match self.kind.observed_for(self.handler.wanted(), text) {
             Ok(observed) => self.handler.on_object(self.kind, observed, head.version(), text),
             Err(error) => {
-                let identity = head.identity();
+                let identity = Identity::from(head);
                 let Identity { namespace, name } = &identity;
                 let resource = self.kind.label();
                 tracing::warn!(resource, %namespace, %name, %error, "unreadable object");
                 let unreadable = Unreadable {
                     identity,
-                    uid: Uid::new(head.metadata.uid.as_str()),
+                    uid: head.uid(),
                     version: head.version(),
                     reason: error.to_string(),
                 };
@@ -383,7 +369,7 @@ impl<H: EventHandler> Watcher<H> {
             }
             let page: ListWire<'_> = serde_json::from_slice(&body)?;
             for item in &page.items {
-                let head: ObjectHead = serde_json::from_str(item.get())?;
+                let head = object_head(item.get())?;
                 self.observe(&head, item.get());
             }
             if page.metadata.r#continue.is_empty() {

@@ -10,7 +10,7 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use super::reader::RAW_TEXT;
+use super::reader::{RAW_TEXT, VALUE_AND_TEXT};
 use super::{ParseBudget, Source};
 
 /// A type that is parsed within a budget.
@@ -246,6 +246,51 @@ impl<'de: 'a, 'a> Parse<'de> for RawText<'a> {
             Source::Reader => deserializer.deserialize_newtype_struct(RAW_TEXT, RawVisitor),
             Source::SerdeJson => {
                 <&RawValue>::deserialize(deserializer).map(|value| Self(value.get()))
+            }
+        }
+    }
+}
+
+/// A value, and as it stands in the text.
+#[derive(Debug)]
+pub struct WithText<'a, T> {
+    /// The value.
+    pub value: T,
+    /// Its text; it is JSON.
+    pub text: &'a str,
+}
+
+impl<'de: 'a, 'a, T: Parse<'de>> Parse<'de> for WithText<'a, T> {
+    fn parse<D: Deserializer<'de>>(
+        budget: &ParseBudget<'_>,
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        struct BothVisitor<'b, T>(Seed<'b, T>);
+        impl<'de, T: Parse<'de>> Visitor<'de> for BothVisitor<'_, T> {
+            type Value = WithText<'de, T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any valid JSON value")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut both: A) -> Result<Self::Value, A::Error> {
+                let value = both.next_element_seed(self.0)?;
+                let text = both.next_element::<&str>()?;
+                let (value, text) = value
+                    .zip(text)
+                    .ok_or_else(|| A::Error::invalid_length(1, &"a value and its text"))?;
+                Ok(WithText { value, text })
+            }
+        }
+        match budget.source {
+            Source::Reader => {
+                let visitor = BothVisitor(Seed::new(budget));
+                deserializer.deserialize_newtype_struct(VALUE_AND_TEXT, visitor)
+            }
+            Source::SerdeJson => {
+                let text = <&RawValue>::deserialize(deserializer)?.get();
+                let value = T::parse(budget, &mut serde_json::Deserializer::from_str(text));
+                Ok(Self { value: value.map_err(D::Error::custom)?, text })
             }
         }
     }

@@ -8,11 +8,15 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 /// The name of the newtype by which a value is asked for as text, see [`RawText`](super::RawText).
 pub(super) const RAW_TEXT: &str = "bindery raw text";
+
+/// The name of the newtype by which a value is asked for with its text, see [`WithText`](super::WithText).
+pub(super) const VALUE_AND_TEXT: &str = "bindery value and text";
 
 /// Values inside each other at most; deeper ones are left to `serde_json`. As many as one word has bits.
 const NESTING_MAX: u32 = 64;
@@ -383,6 +387,11 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         if name == RAW_TEXT {
             return self.raw().and_then(|text| visitor.visit_borrowed_str(text));
         }
+        if name == VALUE_AND_TEXT {
+            self.skip_space();
+            let start = self.at;
+            return visitor.visit_seq(ValueAndText { reader: self, start, is_read: false });
+        }
         visitor.visit_newtype_struct(self)
     }
 
@@ -394,6 +403,28 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char string bytes byte_buf unit unit_struct seq tuple
         tuple_struct struct enum identifier
+    }
+}
+
+/// A value, and then its text.
+struct ValueAndText<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    start: usize,
+    is_read: bool,
+}
+
+impl<'de> SeqAccess<'de> for ValueAndText<'_, 'de> {
+    type Error = Unusual;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Unusual> {
+        if !std::mem::replace(&mut self.is_read, true) {
+            return seed.deserialize(&mut *self.reader).map(Some);
+        }
+        let text = self.reader.slice(self.start, self.reader.at)?;
+        seed.deserialize(BorrowedStrDeserializer::new(text)).map(Some)
     }
 }
 

@@ -110,7 +110,7 @@
 //! parser, [`binding::View`] and the rest of the core, tombstones, recyclers, events and metrics.
 //!
 //! 1. `client/watch.rs`: `Watcher::run` receives bytes, `Watcher::read_lines` cuts them into lines, `Watcher::read_line`
-//!    reads one event, `Watcher::observe` passes its object on.
+//!    reads the head of one event, `Watcher::observe` and `read_object` its object.
 //! 2. `client/resource.rs`: `ResourceKind::observed_for` chooses the decoder.
 //! 3. `api/claim.rs`: `claim` decodes the object into the model.
 //! 4. `controller/event_sender.rs`: `EventSender::on_object`, `EventSender::send` put it into the channel.
@@ -140,7 +140,8 @@
 //! 25. `client/send.rs`: `exchange` sends the PATCH.
 //!
 //! The outcome comes back through `Runner::on_reply`: the store shows what the API server replied, or forgets the write,
-//! and the object is reconciled again. A binding takes four writes. If there was no reply, the object is read first.
+//! and the object is reconciled again. A binding takes four writes. If there was no reply, the object is read first. The
+//! watch shows each write once more; that event is passed over if the reply has shown the same (`OwnWrites::echo`).
 //!
 //! A volume that becomes free looks for the claim that has been Pending longest for one like it, so that
 //! nothing waits for the resync. Each step of that has a constant size.

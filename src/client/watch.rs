@@ -53,6 +53,18 @@ pub trait EventHandler: Send + Sync {
     /// Handles a sign of life of the API server at `now`, in seconds of the caller's clock.
     fn on_activity(&self, kind: ResourceKind, now: u64);
 
+    /// Handles a change of the object of this uid to `version` without its `text` being read. Returns whether it did;
+    /// else the object is read.
+    fn on_unread(
+        &self,
+        _: ResourceKind,
+        _uid: &Uid,
+        _version: &ResourceVersion,
+        _text: &str,
+    ) -> bool {
+        false
+    }
+
     /// Waits until there is room for a page of a list. Nothing more is read meanwhile.
     fn room(&self) -> impl Future<Output = ()> + Send {
         ready(())
@@ -190,6 +202,22 @@ struct ListMetadata {
     r#continue: String,
 }
 
+/// Reads an object with this head that a watch shows; logs one that cannot be read.
+pub fn read_object(
+    kind: ResourceKind,
+    wanted: Wanted,
+    head: &ObjectHead<'_>,
+    text: &str,
+) -> Result<Observed, Unreadable> {
+    kind.observed_for(wanted, text).map_err(|error| {
+        let identity = Identity::from(head);
+        let Identity { namespace, name } = &identity;
+        tracing::warn!(resource = kind.label(), %namespace, %name, %error, "unreadable object");
+        let (uid, version) = (head.uid(), head.version());
+        Unreadable { identity, uid, version, reason: error.to_string() }
+    })
+}
+
 impl<H: EventHandler> Watcher<H> {
     /// Lists if there is nothing to resume from, then watches until the stream ends.
     async fn run(&mut self) -> Result<(), Interruption> {
@@ -306,6 +334,8 @@ impl<H: EventHandler> Watcher<H> {
     ) -> Result<ControlFlow<()>, Interruption> {
         let ShownObject { event_type, head, text } = shown_object(line)?;
         match &*event_type.0 {
+            // A list has to show every object.
+            "MODIFIED" if !*is_listing && self.is_left_unread(&head, text) => {}
             "ADDED" | "MODIFIED" => self.observe(&head, text),
             "DELETED" => {
                 let gone = self.kind.gone(&(&head).into());
@@ -331,22 +361,14 @@ impl<H: EventHandler> Watcher<H> {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn is_left_unread(&self, head: &ObjectHead<'_>, text: &str) -> bool {
+        self.handler.on_unread(self.kind, &head.uid(), &head.version(), text)
+    }
+
     fn observe(&self, head: &ObjectHead<'_>, text: &str) {
-        match self.kind.observed_for(self.handler.wanted(), text) {
+        match read_object(self.kind, self.handler.wanted(), head, text) {
             Ok(observed) => self.handler.on_object(self.kind, observed, head.version(), text),
-            Err(error) => {
-                let identity = Identity::from(head);
-                let Identity { namespace, name } = &identity;
-                let resource = self.kind.label();
-                tracing::warn!(resource, %namespace, %name, %error, "unreadable object");
-                let unreadable = Unreadable {
-                    identity,
-                    uid: head.uid(),
-                    version: head.version(),
-                    reason: error.to_string(),
-                };
-                self.handler.on_unreadable(self.kind, unreadable);
-            }
+            Err(unreadable) => self.handler.on_unreadable(self.kind, unreadable),
         }
     }
 

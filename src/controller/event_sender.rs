@@ -12,21 +12,38 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
+use super::own_writes::{Echo, OwnWrites};
+use crate::api::head::object_head;
 use crate::api::managers::{InTree, in_tree};
 use crate::binding::Observed;
 use crate::client::resource::ResourceKind;
-use crate::client::watch::{EventHandler, Unreadable};
-use crate::model::{ResourceVersion, Volume};
+use crate::client::watch::{EventHandler, Unreadable, read_object};
+use crate::model::{ResourceVersion, Uid, Volume};
 
 /// What the watches send.
 #[derive(Debug)]
 pub(super) enum WatchEvent {
     Volume(Arc<Volume>, InTree),
     Object(Observed, ResourceVersion),
+    /// A change that is probably our own.
+    Unread(UnreadObject),
     Unreadable(ResourceKind, Unreadable),
     ListStarted(ResourceKind),
     Listed(ResourceKind, ResourceVersion),
 }
+
+/// An object that was not read, because the reply to a write of ours is expected to show the same.
+#[derive(Debug)]
+pub(super) struct UnreadObject {
+    kind: ResourceKind,
+    uid: Uid,
+    version: ResourceVersion,
+    text: Box<str>,
+}
+
+/// The longest text that is kept unread: longer ones are kept as what is read of them. 8 KiB: few objects have more, and
+/// a full channel of them would take 128 MiB.
+const UNREAD_BYTES_MAX: usize = 8 * 1024;
 
 /// Events in the channel at most: some 20 MB of volumes and claims. The reconciler takes in a list in less time than it
 /// takes to arrive, so that more are pending only where it has no processor.
@@ -45,6 +62,8 @@ pub(super) struct EventSender {
     /// Notified when the channel is drained.
     drained: Notify,
     spread: u64,
+    /// Our own writes, which the watches show too.
+    pub(super) own_writes: OwnWrites,
     /// When each watch was last active, in seconds since the start, in the order of [`ResourceKind::ALL`].
     last_active: [AtomicU64; ResourceKind::ALL.len()],
 }
@@ -53,13 +72,27 @@ impl EventSender {
     /// An empty channel. `spread` differs between processes.
     pub(super) fn new(spread: u64) -> (Self, Receiver<WatchEvent>) {
         let (sender, events) = channel(EVENTS_COUNT_MAX);
-        let (is_full, drained, last_active) = Default::default();
-        (Self { sender, is_full, drained, spread, last_active }, events)
+        let (is_full, drained, own_writes, last_active) = Default::default();
+        (Self { sender, is_full, drained, spread, own_writes, last_active }, events)
     }
 
     /// Returns whether an event was lost.
     pub(super) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Reads an object, unless a reply has shown it as it is.
+    pub(super) fn read(&self, unread: &UnreadObject) -> Option<WatchEvent> {
+        let UnreadObject { kind, uid, version, text } = unread;
+        if self.own_writes.echo(uid, version) == Echo::Known {
+            return None;
+        }
+        // It was read before.
+        let head = object_head(text).unwrap_or_default();
+        Some(match read_object(*kind, self.wanted(), &head, text) {
+            Ok(observed) => shown(observed, version.clone(), text),
+            Err(unreadable) => WatchEvent::Unreadable(*kind, unreadable),
+        })
     }
 
     /// Lets the watches read on that wait for room.
@@ -81,15 +114,43 @@ impl EventSender {
     }
 }
 
+fn shown(observed: Observed, version: ResourceVersion, text: &str) -> WatchEvent {
+    match observed.volume() {
+        Some(volume) => WatchEvent::Volume(Arc::clone(volume), in_tree(text)),
+        None => WatchEvent::Object(observed, version),
+    }
+}
+
 impl EventHandler for EventSender {
     fn on_object(&self, _: ResourceKind, observed: Observed, version: ResourceVersion, text: &str) {
-        self.send(match observed.volume() {
-            Some(volume) => WatchEvent::Volume(Arc::clone(volume), in_tree(text)),
-            None => WatchEvent::Object(observed, version),
-        });
+        self.send(shown(observed, version, text));
+    }
+
+    fn on_unread(
+        &self,
+        kind: ResourceKind,
+        uid: &Uid,
+        version: &ResourceVersion,
+        text: &str,
+    ) -> bool {
+        match self.own_writes.echo(uid, version) {
+            Echo::Known => true,
+            Echo::Awaited if text.len() <= UNREAD_BYTES_MAX => {
+                let (uid, version) = (uid.clone(), version.clone());
+                self.send(WatchEvent::Unread(UnreadObject {
+                    kind,
+                    uid,
+                    version,
+                    text: text.into(),
+                }));
+                true
+            }
+            Echo::Awaited | Echo::None => false,
+        }
     }
 
     fn on_list_started(&self, kind: ResourceKind) {
+        self.own_writes.forget_replies();
         self.send(WatchEvent::ListStarted(kind));
     }
 

@@ -17,6 +17,7 @@ pub mod metrics;
 pub mod mode;
 mod object_counts;
 mod operation_metrics;
+mod own_writes;
 pub mod reads;
 pub mod reconciler;
 mod recycle;

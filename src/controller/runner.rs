@@ -97,8 +97,8 @@ impl Runner {
                     self.count();
                     counts_at = Instant::now() + COUNT_PAUSE;
                 }
-                Some(event) = self.events.recv() => self.on_event(event),
                 Some(done) = self.requests.0.join_next() => self.on_reply(done?),
+                Some(event) = self.events.recv() => self.on_event(event),
                 ended = self.recyclers.next() => {
                     let (order, end, took) = ended?;
                     self.metrics.operations.count_recycling(&end, took);
@@ -140,6 +140,10 @@ impl Runner {
 
     /// Takes in everything else that is there, so that it is decided about together.
     fn drain(&mut self) -> Result<(), LoopError> {
+        // First, as most events show what a reply has shown.
+        while let Some(done) = self.requests.0.try_join_next() {
+            self.on_reply(done?);
+        }
         while let Ok(event) = self.events.try_recv() {
             self.on_event(event);
         }
@@ -147,13 +151,16 @@ impl Runner {
         if self.event_sender.is_full() {
             return Err(LoopError::Overrun);
         }
-        while let Some(done) = self.requests.0.try_join_next() {
-            self.on_reply(done?);
-        }
         Ok(())
     }
 
     fn on_event(&mut self, event: WatchEvent) {
+        if let WatchEvent::Unread(unread) = &event {
+            if let Some(read) = self.event_sender.read(unread) {
+                self.on_event(read);
+            }
+            return;
+        }
         let (reconciler, now) = (&mut self.reconciler, Instant::now());
         match event {
             WatchEvent::Volume(volume, in_tree) => {
@@ -167,6 +174,7 @@ impl Runner {
             WatchEvent::Unreadable(kind, unreadable) => {
                 reconciler.on_unreadable(kind, unreadable, now);
             }
+            WatchEvent::Unread(_) => {}
             WatchEvent::ListStarted(kind) => reconciler.on_list_started(kind),
             WatchEvent::Listed(kind, version) => reconciler.on_listed(kind, &version, now),
         }
@@ -241,10 +249,13 @@ impl Runner {
             return;
         }
         let (client, duration) = (self.client.clone(), self.metrics.write_duration.clone());
+        let event_sender = Arc::clone(&self.event_sender);
+        event_sender.own_writes.begin(&write);
         self.requests.0.spawn(async move {
             let sent = Instant::now();
             let outcome = send(&client, &write, deadline).await;
             duration.observe(sent.elapsed().as_secs_f64());
+            event_sender.own_writes.end(&write, &outcome);
             Reply::Sent(write, outcome, WriteTimes { decided, sent })
         });
     }

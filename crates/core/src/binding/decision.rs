@@ -211,6 +211,21 @@ impl Write {
         }
     }
 
+    /// Returns the uid of that object, as far as it was known.
+    pub fn uid(&self) -> Option<&Uid> {
+        match self {
+            Self::Reserve { volume, .. }
+            | Self::Unreserve { volume, .. }
+            | Self::Phase { volume, .. }
+            | Self::MigrateVolume { volume, .. } => volume.uid.as_ref(),
+            Self::SetVolumeName { claim, .. }
+            | Self::Status { claim, .. }
+            | Self::SetClass { claim, .. }
+            | Self::SetProvisioner { claim, .. }
+            | Self::MigrateClaim { claim, .. } => claim.uid.as_ref(),
+        }
+    }
+
     /// Returns the volume that it reserves, and who chose it.
     pub fn reserves(&self) -> Option<(&VolumeName, ChosenBy)> {
         if let Self::Reserve { volume, chosen, .. } = self {

@@ -14,23 +14,25 @@ use crate::model::{
 /// Pending claims that a new volume affects at most: as many as a resync queues in a second.
 const PENDING_COUNT_MAX: usize = super::resync::OBJECTS_COUNT;
 
-/// The objects that have to be reconciled once `observed` is applied to `view`.
+/// The objects that have to be reconciled once `observed` is applied to `view`. The object was like `before`; nothing if
+/// it was as the view shows it.
 pub(super) fn affected_by(
     view: &View,
+    before: Option<&Observed>,
     observed: &Observed,
     mode: ControllerMode,
 ) -> Vec<ObjectKey> {
     match observed {
         Observed::Volume(volume) => {
-            let mut affected = by_volume(view, &volume.name, Some(volume));
+            let mut affected = by_volume(view, before, &volume.name, Some(volume));
             if mode == ControllerMode::Prebind {
                 affected.extend(pending_for(view, volume));
             }
             affected
         }
-        Observed::VolumeGone(name) => by_volume(view, name, None),
-        Observed::Claim(claim) => by_claim(view, &claim.key, Some(claim)),
-        Observed::ClaimGone(key) => by_claim(view, key, None),
+        Observed::VolumeGone(name) => by_volume(view, before, name, None),
+        Observed::Claim(claim) => by_claim(view, before, &claim.key, Some(claim)),
+        Observed::ClaimGone(key) => by_claim(view, before, key, None),
         Observed::Class(_) | Observed::ClassGone(_) => of_claims(view.unbound_claims()),
         Observed::Pod(pod) => of_claims(&pod.claims),
         Observed::PodGone(key) => by_pod(view, key),
@@ -41,8 +43,14 @@ pub(super) fn affected_by(
 }
 
 /// The volume, the claims for which it is or was reserved, and those that name it and are not bound.
-fn by_volume(view: &View, name: &VolumeName, now: Option<&Arc<Volume>>) -> Vec<ObjectKey> {
-    let reserved = [view.volume(name), now].into_iter().flatten();
+fn by_volume(
+    view: &View,
+    before: Option<&Observed>,
+    name: &VolumeName,
+    now: Option<&Arc<Volume>>,
+) -> Vec<ObjectKey> {
+    let before = before.map_or_else(|| view.volume(name), Observed::volume);
+    let reserved = [before, now].into_iter().flatten();
     let reserved = reserved.filter_map(|volume| volume.reservation.key());
     let claims = reserved.chain(view.naming(name)).cloned().map(ObjectKey::Claim);
     let own = now.map(|_| ObjectKey::Volume(name.clone()));
@@ -60,8 +68,14 @@ fn pending_for(view: &View, volume: &Volume) -> Vec<ObjectKey> {
 }
 
 /// The claim, the volumes that it names or named, and those that are reserved for it.
-fn by_claim(view: &View, key: &ClaimKey, now: Option<&Arc<Claim>>) -> Vec<ObjectKey> {
-    let named = [view.claim(key), now].into_iter().flatten();
+fn by_claim(
+    view: &View,
+    before: Option<&Observed>,
+    key: &ClaimKey,
+    now: Option<&Arc<Claim>>,
+) -> Vec<ObjectKey> {
+    let before = before.map_or_else(|| view.claim(key), Observed::claim);
+    let named = [before, now].into_iter().flatten();
     let named = named.filter_map(|claim| claim.volume.as_ref());
     let volumes = named.chain(view.reserved_for(key)).cloned().map(ObjectKey::Volume);
     let own = now.map(|_| ObjectKey::Claim(key.clone()));

@@ -372,17 +372,23 @@ impl Reconciler {
 
     /// Applies an observation to the store and queues the objects that it affects.
     fn apply(&mut self, observed: Observed, now: Instant) {
-        let affected = self.apply_quietly(observed, now);
+        let affected = self.apply_quietly(None, observed, now);
         if self.is_synced() {
             self.enqueue(affected, now);
         }
     }
 
-    /// Applies an observation to the store and returns the objects that it affects.
-    fn apply_quietly(&mut self, observed: Observed, now: Instant) -> Vec<ObjectKey> {
+    /// Applies an observation to the store and returns the objects that it affects. The object was like `before`; nothing
+    /// if it was as the store shows it.
+    fn apply_quietly(
+        &mut self,
+        before: Option<&Observed>,
+        observed: Observed,
+        now: Instant,
+    ) -> Vec<ObjectKey> {
         self.operations.on_observed(&observed, now);
         self.recyclers.on_observed(&observed);
-        let affected = affected_by(self.store.view(), &observed, self.mode());
+        let affected = affected_by(self.store.view(), before, &observed, self.mode());
         self.store.apply(observed);
         affected
     }

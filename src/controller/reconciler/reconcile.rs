@@ -310,7 +310,7 @@ impl Reconciler {
         now: Instant,
     ) -> Option<ObjectKey> {
         let (finished, assumed) = self.store.finish(object, result, now)?;
-        let affected = self.apply_quietly(finished.newest, now);
+        let affected = self.apply_quietly(Some(&finished.before), finished.newest, now);
         if !self.is_leading {
             return None;
         }

@@ -136,8 +136,8 @@ impl ObjectStore {
         }
     }
 
-    /// Ends the write to `object` and shows the object as it was before. What is newer has to be applied; the claim of
-    /// the result is that for which the volume was assumed to be reserved.
+    /// Ends the write to `object`. The newest state of the result has to be applied, as the object is still shown as
+    /// written; the claim of the result is that for which the volume was assumed to be reserved.
     pub(super) fn finish(
         &mut self,
         object: &ObjectKey,
@@ -155,7 +155,6 @@ impl ObjectStore {
             }
             ObjectKey::Claim(_) => None,
         };
-        self.apply(finished.before.clone());
         Some((finished, assumed))
     }
 

@@ -51,6 +51,22 @@ impl Observed {
         }
     }
 
+    /// The claim, if one was seen.
+    pub fn claim(&self) -> Option<&Arc<Claim>> {
+        match self {
+            Self::Claim(claim) => Some(claim),
+            Self::Volume(_)
+            | Self::VolumeGone(_)
+            | Self::ClaimGone(_)
+            | Self::Class(_)
+            | Self::ClassGone(_)
+            | Self::Pod(_)
+            | Self::PodGone(_)
+            | Self::Namespace(_)
+            | Self::NamespaceGone(_) => None,
+        }
+    }
+
     /// The key of a volume or claim; none for other kinds, which are never written.
     pub fn key(&self) -> Option<ObjectKey> {
         match self {

@@ -25,10 +25,16 @@ impl Reservations {
     /// Returns the volumes that are reserved for the claim, in order.
     pub(super) fn of(&self, key: &ClaimKey) -> impl Iterator<Item = &VolumeName> + use<'_> {
         let pairs = self.pairs.iter_hash(self.hasher.hash_one(key));
-        let mut names: Vec<&VolumeName> =
-            pairs.filter(|(claim, _)| claim == key).map(|(_, name)| name).collect();
-        names.sort_unstable();
-        names.into_iter()
+        let mut names = pairs.filter(|(claim, _)| claim == key).map(|(_, name)| name);
+        // Nearly always there is no other, and no list is made.
+        let first = names.next();
+        let mut others: Vec<&VolumeName> = names.collect();
+        let only = if others.is_empty() { first } else { None };
+        if only.is_none() {
+            others.extend(first);
+            others.sort_unstable();
+        }
+        only.into_iter().chain(others)
     }
 
     /// The text of this namespace, if a claim of it is among them.

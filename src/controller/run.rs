@@ -95,7 +95,7 @@ pub async fn run_metered(
     let reconciler = Reconciler::new(settings.mode, remedy.clone());
     let mut runner = Runner {
         reader: LiveReader::new(client.clone()),
-        client,
+        client: Arc::new(client),
         reconciler: if settings.events { reconciler } else { reconciler.without_events() },
         configuration: watched.current(),
         events,

@@ -48,7 +48,8 @@ enum Reply {
 
 /// The reconciler with everything it talks to.
 pub(super) struct Runner {
-    pub(super) client: Client,
+    /// Shared: a copy of it makes room for a request of its own.
+    pub(super) client: Arc<Client>,
     pub(super) reader: LiveReader,
     pub(super) reconciler: Reconciler,
     pub(super) configuration: Arc<ArcSwap<Configuration>>,
@@ -221,7 +222,7 @@ impl Runner {
                 });
             }
             Task::Record(pending) => {
-                let client = self.client.clone();
+                let client = Arc::clone(&self.client);
                 self.requests.0.spawn(async move {
                     let about = Regarding {
                         uid: pending.uid.as_ref(),
@@ -248,7 +249,7 @@ impl Runner {
             self.reconciler.on_write_outcome(&write, outcome, Instant::now());
             return;
         }
-        let (client, duration) = (self.client.clone(), self.metrics.write_duration.clone());
+        let (client, duration) = (Arc::clone(&self.client), self.metrics.write_duration.clone());
         let event_sender = Arc::clone(&self.event_sender);
         event_sender.own_writes.begin(&write);
         self.requests.0.spawn(async move {

@@ -106,6 +106,11 @@ impl EventSender {
         ResourceKind::ALL.into_iter().zip(self.last_active.iter().map(seconds))
     }
 
+    /// Returns whether a watch may read on. No room is reserved: what one watch waits for, another could not send.
+    fn has_room(&self) -> bool {
+        self.sender.capacity() >= ROOM || self.sender.is_closed()
+    }
+
     fn send(&self, event: WatchEvent) {
         // The receiver is gone only when the whole controller ends.
         if let Err(TrySendError::Full(_)) = self.sender.try_send(event) {
@@ -163,12 +168,11 @@ impl EventHandler for EventSender {
     }
 
     async fn room(&self) {
-        loop {
+        while !self.has_room() {
             let mut drained = pin!(self.drained.notified());
             // Before the check, so that nothing is missed between the two.
             drained.as_mut().enable();
-            // None is reserved: what one watch waits for, another could not send.
-            if self.sender.capacity() >= ROOM || self.sender.is_closed() {
+            if self.has_room() {
                 return;
             }
             drained.await;

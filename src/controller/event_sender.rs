@@ -193,6 +193,9 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use super::*;
+    use crate::binding::{ObjectRef, Write};
+    use crate::client::send::WriteOutcome;
+    use crate::model::{VolumeName, VolumePhase};
 
     fn is_ready(future: impl Future) -> bool {
         pin!(future).poll(&mut Context::from_waker(Waker::noop())).is_ready()
@@ -218,5 +221,54 @@ mod tests {
         assert!(is_ready(event_sender.room()));
         (0..=EVENTS_COUNT_MAX).for_each(|_| event_sender.on_list_started(ResourceKind::Claims));
         assert!(event_sender.is_full());
+    }
+
+    /// Volume `a` at this version.
+    fn text(version: u32) -> String {
+        let metadata = format!(r#"{{"name":"a","uid":"u","resourceVersion":"{version}"}}"#);
+        format!(r#"{{"metadata":{metadata},"status":{{"phase":"Available"}}}}"#)
+    }
+
+    #[test]
+    fn a_change_that_may_be_our_own_is_read_after_the_reply_and_only_if_that_shows_another() {
+        let (event_sender, mut events) = EventSender::new(0);
+        let (kind, uid) = (ResourceKind::Volumes, Uid::new("u"));
+        let version = |number: u32| ResourceVersion::new(number.to_string());
+        let show = |number| event_sender.on_unread(kind, &uid, &version(number), &text(number));
+        let (name, before) = (VolumeName::new("a"), Some(version(5)));
+        let volume = ObjectRef { name, uid: Some(uid.clone()), version: before };
+        let write = Write::Phase { volume, phase: VolumePhase::Bound, message: String::new() };
+        assert!(!show(6), "no write is in flight");
+        event_sender.own_writes.begin(&write);
+        assert!(show(6) && show(7));
+        let large = " ".repeat(UNREAD_BYTES_MAX + 1);
+        assert!(!event_sender.on_unread(kind, &uid, &version(7), &large));
+        let stored = WriteOutcome::Stored(kind.observed(&text(6)).unwrap());
+        event_sender.own_writes.end(&write, &stored);
+        assert!(show(6), "the reply has shown it");
+        let mut read = || match events.try_recv() {
+            Ok(WatchEvent::Unread(unread)) => event_sender.read(&unread),
+            other => panic!("{other:?}"),
+        };
+        assert!(read().is_none());
+        let Some(WatchEvent::Volume(volume, _)) = read() else { panic!("it was not read") };
+        assert_eq!(volume.version, Some(version(7)));
+        assert!(events.try_recv().is_err());
+    }
+
+    #[test]
+    fn an_unread_change_that_cannot_be_read_is_unreadable() {
+        let (event_sender, _events) = EventSender::new(0);
+        let text = text(6).replace(r#""Available""#, "1");
+        let unread = UnreadObject {
+            kind: ResourceKind::Volumes,
+            uid: Uid::new("u"),
+            version: ResourceVersion::new("6"),
+            text: text.into(),
+        };
+        let Some(WatchEvent::Unreadable(kind, unreadable)) = event_sender.read(&unread) else {
+            panic!("it was read")
+        };
+        assert_eq!((kind, &*unreadable.identity.name), (ResourceKind::Volumes, "a"));
     }
 }

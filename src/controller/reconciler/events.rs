@@ -89,7 +89,8 @@ impl EventRecorder {
 
     /// Takes in the reason of the latest decision about an object that `view` shows.
     pub(super) fn note(&mut self, view: &View, key: &ObjectKey, why: Why, now: Instant) {
-        if self.is_off {
+        if self.is_off || !why.has_event() {
+            self.drop(key);
             return;
         }
         let uid = identity(view, key).and_then(|(uid, _)| uid);
@@ -97,10 +98,8 @@ impl EventRecorder {
             return;
         }
         self.drop(key);
-        if why.has_event() {
-            self.due.insert(key.clone(), now + DELAY);
-            self.lasting.insert(key.clone(), Lasting { why, uid, count: 0 });
-        }
+        self.due.insert(key.clone(), now + DELAY);
+        self.lasting.insert(key.clone(), Lasting { why, uid, count: 0 });
     }
 
     /// Forgets the reason of the latest decision about an object.

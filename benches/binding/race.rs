@@ -59,6 +59,8 @@ pub(crate) struct Run {
     pub(crate) tail: f64,
     /// The same of each pair.
     pub(crate) times: Vec<f64>,
+    /// The most claims that were created after one and Bound before it.
+    pub(crate) overtaken: usize,
     /// Writes per pair, from before the first creation.
     pub(crate) writes: f64,
     /// ms of processor time per pair: of API server and etcd, of the binder, of the clients. It shows
@@ -121,11 +123,11 @@ impl Race {
         let taken = |part: usize| (after.1[part] - before.1[part]) * 1e3 / self.count as f64;
         let processor = [taken(0), taken(1), taken(2)];
         check_pairs(plane)?;
-        let Times { rate, latencies } = times;
+        let Times { rate, latencies, overtaken } = times;
         let tail = tail(&latencies);
         let memory = binder.memory()?;
         let median = median(latencies.iter().copied());
-        Ok(Run { rate, median, tail, times: latencies, writes, processor, memory })
+        Ok(Run { rate, median, tail, times: latencies, overtaken, writes, processor, memory })
     }
 }
 
@@ -169,6 +171,7 @@ struct Times {
     rate: f64,
     /// In ms.
     latencies: Vec<f64>,
+    overtaken: usize,
 }
 
 /// Where races are run: the clients, and who binds.
@@ -202,7 +205,11 @@ impl Track {
         drop(observer);
         sleep(REST).await;
         let rate = race.count as f64 / end.duration_since(start).as_secs_f64();
-        Ok(Times { rate, latencies: latencies(race.order, &second, &bound) })
+        let times = times(race.order, &second, &bound);
+        let latencies = times
+            .iter()
+            .map(|(created, bound)| bound.saturating_duration_since(*created).as_secs_f64() * 1e3);
+        Ok(Times { rate, latencies: latencies.collect(), overtaken: overtaken(&times) })
     }
 
     /// Creates volumes and waits until the binder, if there is one, has offered them.
@@ -272,15 +279,26 @@ impl Kind {
     }
 }
 
-/// In ms from the creation of what came second, a claim or the volume that it got.
-fn latencies(order: Order, second: &[Stored], bound: &BTreeMap<usize, Moment>) -> Vec<f64> {
+/// When the second of each pair was created, a claim or the volume that it got, and when the claim was Bound.
+fn times(
+    order: Order,
+    second: &[Stored],
+    bound: &BTreeMap<usize, Moment>,
+) -> Vec<(Instant, Instant)> {
     let of = |(number, moment): (&usize, &Moment)| {
         let number = match order {
             Order::VolumesFirst => Some(*number),
             Order::ClaimsFirst => moment.volume,
         };
-        let created = second.get(number?)?.at;
-        Some(moment.at.saturating_duration_since(created).as_secs_f64() * 1e3)
+        Some((second.get(number?)?.at, moment.at))
     };
     bound.iter().filter_map(of).collect()
+}
+
+/// How many came after one and were Bound before it, at most.
+fn overtaken(times: &[(Instant, Instant)]) -> usize {
+    let later = |one: &(Instant, Instant)| {
+        times.iter().filter(|other| other.0 > one.0 && other.1 < one.1).count()
+    };
+    times.iter().map(later).max().unwrap_or_default()
 }

@@ -69,6 +69,7 @@ pub(crate) fn like() -> Result<Measured, String> {
         ("the writes alone", bare.rate()),
     ];
     let writes = |runs: &Runs| runs.median(|run| run.writes);
+    let cores = |runs: &Runs| runs.median(|run| run.rate * run.processor[1] / 1e3);
     let rows = vec![
         of_bare("like-of-bare", &format!("{count} like pairs, volumes first"), (&ours, &bare)),
         Row {
@@ -84,6 +85,13 @@ pub(crate) fn like() -> Result<Measured, String> {
             ours: format!("{:.0}/s", ours.rate()),
             other: format!("in-tree {:.1}/s", throttled.rate()),
             figure: ours.rate() / throttled.rate(),
+        },
+        Row {
+            id: "like-processor",
+            what: "cores that the controller takes meanwhile".to_owned(),
+            ours: format!("{:.2}", cores(&ours)),
+            other: format!("in-tree {:.2}", cores(&in_tree)),
+            figure: cores(&ours),
         },
         Row {
             id: "writes-volumes-first",
@@ -104,9 +112,26 @@ pub(crate) fn sizes() -> Result<Measured, String> {
         race([(Competitor::Ours, sizes), (Competitor::InTree, sizes), (Competitor::Bare, sizes)])?;
     let now = |runs: &Runs| runs.median(|run| run.memory.map_or(f64::NAN, |memory| memory.now));
     let peak = |runs: &Runs| runs.median(|run| run.memory.map_or(f64::NAN, |memory| memory.peak));
+    let overtaken = |runs: &Runs| runs.median(|run| run.overtaken as f64);
+    // In seconds.
+    let whole = |runs: &Runs| count as f64 / runs.rate();
     let what = format!("{count} pairs, all sizes different");
     let rows = vec![
         of_bare_and_in_tree("sizes-of-bare", &what, (&ours, &bare, &in_tree)),
+        Row {
+            id: "burst-tail",
+            what: "p99 of the same, of what all of them take".to_owned(),
+            ours: format!("{:.1} s of {:.1} s", ours.latencies().1, whole(&ours)),
+            other: format!("in-tree {:.1} s of {:.1} s", in_tree.latencies().1, whole(&in_tree)),
+            figure: ours.latencies().1 / whole(&ours),
+        },
+        Row {
+            id: "burst-overtaken",
+            what: "claims that came after one and were Bound before it".to_owned(),
+            ours: format!("{:.0}", overtaken(&ours)),
+            other: format!("in-tree {:.0}", overtaken(&in_tree)),
+            figure: overtaken(&ours),
+        },
         Row {
             id: "memory-of-pairs",
             what: format!("MB of the binder, peak, {count} bound pairs"),

@@ -131,6 +131,8 @@ fn times(runs: &[Run]) -> Vec<f64> {
 }
 
 fn rows(runs: &[Vec<Run>; 3]) -> Vec<Row> {
+    let middle = runs.each_ref().map(|runs| median(runs.iter().map(|run| run.seen.median)));
+    let [our_median, peer_median, constant_median] = middle;
     let tail = runs.each_ref().map(|runs| median(runs.iter().map(|run| run.seen.p99)));
     let [ours, peer, constant] = runs.each_ref().map(|runs| rate(runs));
     let [our_tail, peer_tail, constant_tail] = tail;
@@ -148,6 +150,13 @@ fn rows(runs: &[Vec<Run>; 3]) -> Vec<Row> {
             ours: format!("{ours:.0}/s"),
             other: format!("nginx {constant:.0}/s"),
             figure: ours / constant,
+        },
+        Row {
+            id: "median-of-constant",
+            what: format!("median of the same (controller-runtime {:.2} ms)", peer_median / 1e3),
+            ours: format!("{:.2} ms", our_median / 1e3),
+            other: format!("nginx {:.2} ms", constant_median / 1e3),
+            figure: our_median / constant_median,
         },
         Row {
             id: "tail-of-constant",

@@ -55,9 +55,10 @@ pub fn choose(view: &View, claim: &Claim, asker: FitCheck<'_>) -> Choice {
         // Nor is one given that the data was not copied to.
         return Choice::NoMatch;
     }
-    // `fit` asks both too, and lists whatever else there is: tenancy and selectors may rule out thousands.
-    let free = view.free_for(claim).filter(|volume| !is_foreign(volume, claim, home));
-    let mut free = free.filter(|volume| unmatched_term(volume, claim).is_none());
+    // `fit` asks both too, and lists whatever else there is: selectors and tenancy may rule out thousands. The selector
+    // comes first: most claims have none, and those that have one rule out most volumes by it.
+    let free = view.free_for(claim).filter(|volume| unmatched_term(volume, claim).is_none());
+    let mut free = free.filter(|volume| !is_foreign(volume, claim, home));
     let free = free.find(|volume| fit(volume, claim, home, asker).is_ok());
     free.map_or(Choice::NoMatch, |volume| Choice::Free(Arc::clone(volume)))
 }

@@ -83,6 +83,11 @@ impl ObjectHead<'_> {
         Uid::new(self.metadata.uid.or_empty())
     }
 
+    /// Its uid as it was sent.
+    pub fn uid_text(&self) -> &str {
+        self.metadata.uid.or_empty()
+    }
+
     /// Its resourceVersion.
     pub fn version(&self) -> ResourceVersion {
         ResourceVersion::new(self.version_text())

@@ -4,34 +4,28 @@ use std::borrow::Cow;
 use std::fmt;
 
 use arcstr::ArcStr;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+
+use crate::api::head::object_head;
 
 /// The namespace of an object without one, as kubectl creates it.
 pub(in crate::cli) const DEFAULT_NAMESPACE: &str = "default";
 
-/// An object of which only what identifies it is read.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NamedObject {
-    metadata: NamedMetadata,
-}
-
 /// What identifies an object; empty what it does not say.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug)]
 pub(in crate::cli) struct NamedMetadata {
-    #[serde(deserialize_with = "text_or_empty")]
     pub(in crate::cli) namespace: ArcStr,
-    #[serde(deserialize_with = "text_or_empty")]
     pub(in crate::cli) name: ArcStr,
-    #[serde(deserialize_with = "text_or_empty")]
     pub(in crate::cli) uid: ArcStr,
 }
 
 impl NamedMetadata {
     /// That of an object (JSON text).
     pub(in crate::cli) fn of(object: &str) -> Self {
-        serde_json::from_str::<NamedObject>(object).unwrap_or_default().metadata
+        let head = object_head(object).unwrap_or_default();
+        let [namespace, name, uid] =
+            [head.namespace(), head.name(), head.uid_text()].map(ArcStr::from);
+        Self { namespace, name, uid }
     }
 }
 
@@ -40,11 +34,6 @@ impl fmt::Display for NamedMetadata {
         let separator = if self.namespace.is_empty() { "" } else { "/" };
         write!(f, "{}{separator}{}", self.namespace, self.name)
     }
-}
-
-fn text_or_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ArcStr, D::Error> {
-    let text = Option::<JsonText<'de>>::deserialize(deserializer)?;
-    Ok(text.map(|text| ArcStr::from(&*text.0)).unwrap_or_default())
 }
 
 /// A text, borrowed where it is written without escapes.

@@ -118,8 +118,7 @@ impl KnownObjects {
         let StorageState { view, listed, source, age, cluster, notes, others, .. } = state;
         let reach = cluster.map_or(ObjectSource::Dump, ObjectSource::ClusterClient);
         let mut known = Self { listed, view, notes, ..Self::new(reach) };
-        for RawObject { kind, text } in others {
-            let metadata = NamedMetadata::of(&text);
+        for RawObject { kind, text, metadata } in others {
             if &*kind == CLAIM_USE {
                 known.used.insert(ClaimKey::new(metadata.namespace, metadata.name));
                 continue;

@@ -23,6 +23,8 @@ pub(in crate::cli) struct RawObject {
     pub(in crate::cli) kind: Box<str>,
     /// Its JSON text.
     pub(in crate::cli) text: Box<str>,
+    /// What identifies it.
+    pub(in crate::cli) metadata: NamedMetadata,
 }
 
 /// What a dump is read for.
@@ -78,9 +80,7 @@ pub(super) fn read_share(
         count: found.iter().filter(|found| !found.kind.is_empty()).count(),
         found: found.iter().filter_map(|found| collection(&found.kind)).collect(),
         namespaces: namespaces(&read, &found),
-        others: kept
-            .map(|found| RawObject { kind: (*found.kind).into(), text: text_of(found) })
-            .collect(),
+        others: kept.map(raw_object).collect(),
         read,
     })
 }
@@ -104,12 +104,16 @@ fn is_kept(found: &DumpObject<'_>, purpose: ReadPurpose<'_>) -> bool {
     }
 }
 
-/// The text of an object that is kept, with its namespace.
-fn text_of(found: &DumpObject<'_>) -> Box<str> {
+/// An object that is kept, with its namespace.
+fn raw_object(found: &DumpObject<'_>) -> RawObject {
+    let kind = (*found.kind).into();
+    let metadata = NamedMetadata::of(found.text);
     let is_namespaced = collection(&found.kind).is_some_and(Collection::is_namespaced);
-    let is_nowhere = is_namespaced && NamedMetadata::of(found.text).namespace.is_empty();
-    let text = is_nowhere.then(|| found.in_default_namespace()).flatten();
-    text.map_or_else(|| found.text.into(), Into::into)
+    let is_nowhere = is_namespaced && metadata.namespace.is_empty();
+    match is_nowhere.then(|| found.in_default_namespace()).flatten() {
+        Some(text) => RawObject { kind, metadata: NamedMetadata::of(&text), text: text.into() },
+        None => RawObject { kind, metadata, text: found.text.into() },
+    }
 }
 
 /// Namespaces of the objects: they show whether a list is of one namespace only.

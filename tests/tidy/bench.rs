@@ -77,6 +77,29 @@ fn the_file_can_be_read_and_each_of_its_floors_is_named_by_a_measurement() {
     }
 }
 
+/// A floor that was raised shows on the page at once, also if nothing was measured since.
+#[test]
+fn the_page_shows_the_floors_as_they_are() {
+    let page = tree::file("docs/performance.md").text;
+    let (mut floors, mut rows) = (None, 0);
+    for line in page.lines() {
+        if let Some((_, rest)) = line.split_once("BENCHES=") {
+            let bench = rest.split(' ').next().unwrap_or_default();
+            floors = Some(Floors::read(bench).expect("benches/floors.toml"));
+        }
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let ["", id, _, _, _, _, floor, ""] = cells[..] else { continue };
+        if matches!(id, "row" | "---") {
+            continue;
+        }
+        let bound = floor.trim_end_matches(", **missed**");
+        let judged = floors.as_ref().expect("a section").judge(&row(Box::leak(id.into()), 0.0));
+        assert_eq!(judged.expect("a row with a floor").bound, bound, "{id}");
+        rows += 1;
+    }
+    assert!(rows > 0, "no row was found on the page");
+}
+
 #[test]
 fn the_median_is_in_the_middle() {
     let near = |figures: &[f64], middle: f64| {

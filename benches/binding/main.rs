@@ -40,11 +40,9 @@ mod writes;
 
 use std::process::ExitCode;
 
-use measured::Measured;
-use programs::SETPRIV;
 use shared::sections::Section;
 // The planes look for what they use at the root of the program that includes them.
-use shared::{eventually, extent, floors, measured, plane, process, programs, runner, webhook};
+use shared::{eventually, extent, floors, measured, plane, process, runner, webhook};
 
 // That of the product, see its Cargo.toml.
 #[cfg(feature = "jemalloc")]
@@ -52,25 +50,16 @@ use shared::{eventually, extent, floors, measured, plane, process, programs, run
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const SECTIONS: [Section; 9] = [
-    section("like", "Like pairs", rows::like),
-    section("sizes", "Pairs of all sizes", rows::sizes),
-    section("named", "Claims that name their volume", rows::named),
-    section("waiting", "Claims that wait for their volume", rows::waiting),
-    section("webhook", "With the webhook installed", rows::with_webhook),
-    section("single", "One pair in an idle cluster", single::measure),
-    section("engine", "The controller without a network", engine::measure),
-    section("many", "Memory with many objects", many::measure),
-    section("matching", "The choice of a volume", matching::measure),
+    Section::of("like", "Like pairs", rows::like),
+    Section::of("sizes", "Pairs of all sizes", rows::sizes),
+    Section::of("named", "Claims that name their volume", rows::named),
+    Section::of("waiting", "Claims that wait for their volume", rows::waiting),
+    Section::of("webhook", "With the webhook installed", rows::with_webhook),
+    Section::of("single", "One pair in an idle cluster", single::measure),
+    Section::of("engine", "The controller without a network", engine::measure),
+    Section::of("many", "Memory with many objects", many::measure),
+    Section::of("matching", "The choice of a volume", matching::measure),
 ];
-
-/// All of them start processes that must not outlive the bench.
-const fn section(
-    name: &'static str,
-    title: &'static str,
-    measure: fn() -> Result<Measured, String>,
-) -> Section {
-    Section { name, title, needs: &[SETPRIV], measure }
-}
 
 fn main() -> ExitCode {
     shared::sections::main("binding", &SECTIONS)

@@ -21,26 +21,16 @@ mod version;
 
 use std::process::ExitCode;
 
-use measured::Measured;
-use programs::SETPRIV;
 use shared::sections::Section;
 // The planes look for what they use at the root of the program that includes them.
-use shared::{eventually, extent, floors, measured, plane, process, programs, runner};
+use shared::{eventually, extent, floors, measured, plane, process, runner};
 
 const SECTIONS: [Section; 4] = [
-    section("plan", "`bindery plan` of a large cluster", plan::measure),
-    section("check", "`bindery check` of a repository", check::measure),
-    section("scan", "`bindery scan` of a large cluster", check::measure_scan),
-    section("version", "`bindery --version`", version::measure),
+    Section::of("plan", "`bindery plan` of a large cluster", plan::measure),
+    Section::of("check", "`bindery check` of a repository", check::measure),
+    Section::of("scan", "`bindery scan` of a large cluster", check::measure_scan),
+    Section::of("version", "`bindery --version`", version::measure),
 ];
-
-const fn section(
-    name: &'static str,
-    title: &'static str,
-    measure: fn() -> Result<Measured, String>,
-) -> Section {
-    Section { name, title, needs: &[SETPRIV], measure }
-}
 
 fn main() -> ExitCode {
     shared::sections::main("cli", &SECTIONS)

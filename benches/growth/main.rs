@@ -37,29 +37,19 @@ use std::process::ExitCode;
 
 use tokio::runtime::{Builder, Handle};
 
-use measured::Measured;
-use programs::SETPRIV;
 use shared::sections::Section;
 // The planes look for what they use at the root of the program that includes them.
-use shared::{eventually, extent, floors, measured, plane, process, programs, runner};
+use shared::{eventually, extent, floors, measured, plane, process, runner};
 
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const SECTIONS: [Section; 3] = [
-    section("controller", "The controller over a million pairs", rows::controller),
-    section("webhook", "The webhook over a million pairs", rows::webhook),
-    section("crowded", "What an event costs in a crowd", rows::crowded),
+    Section::of("controller", "The controller over a million pairs", rows::controller),
+    Section::of("webhook", "The webhook over a million pairs", rows::webhook),
+    Section::of("crowded", "What an event costs in a crowd", rows::crowded),
 ];
-
-const fn section(
-    name: &'static str,
-    title: &'static str,
-    measure: fn() -> Result<Measured, String>,
-) -> Section {
-    Section { name, title, needs: &[SETPRIV], measure }
-}
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -22,7 +22,6 @@ pub(crate) mod measured;
 pub(crate) mod plane;
 #[allow(dead_code, reason = "not every bench measures processes")]
 pub(crate) mod process;
-#[allow(dead_code, reason = "not every bench starts processes")]
 pub(crate) mod programs;
 #[allow(dead_code, reason = "a bench writes records and reads none")]
 pub(crate) mod record;
@@ -35,6 +34,7 @@ pub(crate) mod record;
     reason = "shared with the end-to-end tests, which use all of it; only its outcome is of use here"
 )]
 pub(crate) mod runner;
+#[allow(dead_code, reason = "not every bench has sections that need nothing else")]
 pub(crate) mod sections;
 #[allow(dead_code, reason = "not every bench starts a webhook")]
 pub(crate) mod webhook;

@@ -7,7 +7,7 @@ use super::extent;
 use super::floors::{Floors, Row};
 use super::measured::Measured;
 use super::plane;
-use super::programs::{self, Needed};
+use super::programs::{self, Needed, SETPRIV};
 use super::record::{Outcome, Record};
 
 /// A section.
@@ -21,6 +21,17 @@ pub(crate) struct Section {
     pub(crate) needs: &'static [Needed],
     /// What measures its rows.
     pub(crate) measure: fn() -> Result<Measured, String>,
+}
+
+impl Section {
+    /// One whose processes must not outlive the bench, and that needs nothing else.
+    pub(crate) const fn of(
+        name: &'static str,
+        title: &'static str,
+        measure: fn() -> Result<Measured, String>,
+    ) -> Self {
+        Self { name, title, needs: &[SETPRIV], measure }
+    }
 }
 
 /// How the sections ended.

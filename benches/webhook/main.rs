@@ -53,24 +53,9 @@ const SECTIONS: [Section; 6] = [
         needs: &[WRK, GO, SETPRIV],
         measure: latency::measure,
     },
-    Section {
-        name: "memory",
-        title: "Memory under hostile requests",
-        needs: &[SETPRIV],
-        measure: memory::measure,
-    },
-    Section {
-        name: "mix",
-        title: "Memory under everything hostile at once",
-        needs: &[SETPRIV],
-        measure: mix::measure,
-    },
-    Section {
-        name: "start",
-        title: "From start to ready",
-        needs: &[SETPRIV],
-        measure: start::measure,
-    },
+    Section::of("memory", "Memory under hostile requests", memory::measure),
+    Section::of("mix", "Memory under everything hostile at once", mix::measure),
+    Section::of("start", "From start to ready", start::measure),
     Section {
         name: "overload",
         title: "More reviews than can be answered",

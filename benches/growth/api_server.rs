@@ -24,8 +24,8 @@ use tower::Service;
 use crate::objects::{Objects, number_in};
 use crate::stream::Stream;
 
-/// Bytes that a watch sends at a time: with what stands over of the last object they fit into what a thread keeps of freed
-/// memory, as the buffers of an HTTP library do that are used again.
+/// Bytes that a watch sends at a time: with the unfinished rest of the last object they fit into what a thread keeps of
+/// freed memory, as the buffers of an HTTP library do that are used again.
 const PIECE_BYTES: usize = 24 * 1024;
 
 /// Pieces that are made before they are read.

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// A text with places to fill.
 #[derive(Debug)]
 pub(crate) struct Template {
-    /// What stands before each place, and which of the values goes there.
+    /// The text before each place, and which of the values goes there.
     places: Vec<(String, usize)>,
     rest: String,
 }

@@ -299,6 +299,27 @@ fn a_default_class_is_given_before_anything_is_judged() {
     assert_eq!(report(&folder.run_with(&arguments, &none))["mutations"], json!([]));
 }
 
+/// Of a dump only what a change concerns is read whole: rules read the rest as far as they look at it.
+#[test]
+fn an_object_that_cannot_be_read_whole_is_an_error_where_a_change_concerns_it() {
+    let folder = folder();
+    let volume = |name, source| {
+        format!(
+            r#"{{"kind":"PersistentVolume","metadata":{{"name":"{name}","uid":"{name}"}},"spec":{{"nfs":{source}}}}}"#
+        )
+    };
+    let items = [volume("odd", r#"{"server":"s","odd":1e999}"#), volume("even", "{}")].join(",");
+    let dump = format!(r#"{{"kind":"List","items":[{items}]}}"#);
+    let delete = |name| folder.run_with(&["check", "--live", "-", "--delete", name], &dump);
+    let output = delete("pv/odd");
+    assert_eq!(output.code, 2);
+    assert_eq!(
+        output.stderr,
+        "error: stdin: pv/odd cannot be read: number out of range; make a new dump\n"
+    );
+    assert_eq!(delete("pv/even").code, 0);
+}
+
 #[test]
 fn an_old_dump_is_rejected() {
     let folder = folder();

@@ -124,7 +124,7 @@ fn a_namespace_that_was_not_shown_leaves_it_open() {
     assert_eq!(settled(listed("qa"), &claim(), None), ClaimOutcome::NoMatchingVolume);
 }
 
-/// Among a hundred thousand that are nobody's.
+/// Among a hundred thousand that carry no label.
 #[test]
 fn the_free_volumes_of_tenants_are_found_without_looking_at_others() {
     let others =

@@ -145,6 +145,19 @@ mod tests {
         assert_eq!(echo(&uid, "6"), Echo::None);
     }
 
+    /// Two states may have one place: what another wrote since must be read.
+    #[test]
+    fn a_later_version_in_the_place_of_ours_is_no_echo() {
+        let (writes, uid, write) = (OwnWrites::default(), Uid::new("u"), write());
+        writes.begin(&write);
+        writes.end(&write, &WriteOutcome::Stored(Observed::Volume(Arc::new(at(6)))));
+        let version = |number: u32| ResourceVersion::new(number.to_string());
+        let is_there = |number: &u32| place(&uid, &version(*number)) == place(&uid, &version(6));
+        let later = (7..).find(is_there).unwrap();
+        assert_eq!(writes.echo(&uid, &version(6)), Echo::Known);
+        assert_eq!(writes.echo(&uid, &version(later)), Echo::None);
+    }
+
     #[test]
     fn a_write_that_was_not_stored_has_no_echo() {
         let (writes, uid) = (OwnWrites::default(), Uid::new("u"));

@@ -153,7 +153,7 @@ mod tests {
         writes.end(&write, &WriteOutcome::Stored(Observed::Volume(Arc::new(at(6)))));
         let version = |number: u32| ResourceVersion::new(number.to_string());
         let is_there = |number: &u32| place(&uid, &version(*number)) == place(&uid, &version(6));
-        let later = (7..).find(is_there).unwrap();
+        let later = (7..u32::MAX).find(is_there).unwrap();
         assert_eq!(writes.echo(&uid, &version(6)), Echo::Known);
         assert_eq!(writes.echo(&uid, &version(later)), Echo::None);
     }

@@ -32,12 +32,20 @@ const RATE_WINDOW: Duration = Duration::from_secs(10);
 pub(super) struct WorkQueue {
     first: VecDeque<ObjectKey>,
     initial: InitialList,
+    /// A key that was moved to `first` is still here and is passed over, as to take it out would be a search.
     ready: VecDeque<ObjectKey>,
     /// The objects in `first` or `ready`.
-    queued: Hashed<ObjectKey, ()>,
+    queued: Hashed<ObjectKey, Place>,
     delayed: DelayQueue,
     failures: Hashed<ObjectKey, u32>,
     writes: Hashed<ObjectKey, (Instant, u32)>,
+}
+
+/// Where an object is queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    First,
+    Ready,
 }
 
 /// Every existing object: names alone, in lists of their exact length. In the queue each would be kept twice, in a list
@@ -62,17 +70,25 @@ impl WorkQueue {
             return;
         }
         self.delayed.remove(&key);
-        if self.queued.insert(key.clone(), ()) {
-            self.ready.push_back(key);
+        self.push_ready(key);
+    }
+
+    /// Adds objects before all others, in this order; one that was so added before keeps its place. One at the end of the
+    /// queue is moved: an event that comes between two of its writes would else let all others overtake it.
+    pub(super) fn push_first(&mut self, keys: Vec<ObjectKey>) {
+        for key in keys.into_iter().rev() {
+            if self.moves_to_first(&key) {
+                self.first.push_front(key);
+            }
         }
     }
 
-    /// Adds objects before all others, in this order; one that is queued keeps its place.
-    pub(super) fn push_first(&mut self, keys: Vec<ObjectKey>) {
-        for key in keys.into_iter().rev() {
-            self.delayed.remove(&key);
-            if self.queued.insert(key.clone(), ()) {
-                self.first.push_front(key);
+    /// Adds objects, in this order, after those that go before all others and before the rest: those whose answers come
+    /// first are decided first.
+    pub(super) fn extend_first(&mut self, keys: Vec<ObjectKey>) {
+        for key in keys {
+            if self.moves_to_first(&key) {
+                self.first.push_back(key);
             }
         }
     }
@@ -109,9 +125,7 @@ impl WorkQueue {
     /// Takes the next object.
     pub(super) fn pop(&mut self, now: Instant) -> Option<ObjectKey> {
         while let Some(key) = self.delayed.pop(now) {
-            if self.queued.insert(key.clone(), ()) {
-                self.ready.push_back(key);
-            }
+            self.push_ready(key);
         }
         if let Some(key) = self.first.pop_front() {
             self.queued.remove(&key);
@@ -120,9 +134,12 @@ impl WorkQueue {
         if let Some(key) = self.initial.next() {
             return Some(key);
         }
-        let key = self.ready.pop_front()?;
-        self.queued.remove(&key);
-        Some(key)
+        while let Some(key) = self.ready.pop_front() {
+            if self.queued.remove(&key).is_some() {
+                return Some(key);
+            }
+        }
+        None
     }
 
     /// Returns when a delayed object is due.
@@ -137,12 +154,29 @@ impl WorkQueue {
 
     /// Returns how many objects are queued, delayed ones included.
     pub(super) fn depth(&self) -> usize {
-        self.first.len() + self.initial.count() + self.ready.len() + self.delayed.count()
+        self.queued.count() + self.initial.count() + self.delayed.count()
     }
 
     /// Forgets counts that have expired.
     pub(super) fn expire(&mut self, now: Instant) {
         self.writes.retain(|(since, _)| now.duration_since(*since) <= RATE_WINDOW);
+    }
+
+    /// Notes that an object is in `first` now. Returns whether it was not.
+    fn moves_to_first(&mut self, key: &ObjectKey) -> bool {
+        self.delayed.remove(key);
+        let is_new = self.queued.get(key) != Some(&Place::First);
+        if is_new {
+            self.queued.insert(key.clone(), Place::First);
+        }
+        is_new
+    }
+
+    fn push_ready(&mut self, key: ObjectKey) {
+        if !self.queued.contains(&key) {
+            self.queued.insert(key.clone(), Place::Ready);
+            self.ready.push_back(key);
+        }
     }
 
     fn is_rate_limited(&self, key: &ObjectKey, now: Instant) -> bool {
@@ -184,7 +218,32 @@ mod tests {
         }
         queue.push_first(vec![volume("c"), volume("d")]);
         let order: Vec<_> = std::iter::from_fn(|| queue.pop(now)).collect();
-        assert_eq!(order, ["d", "a", "b", "c"].map(volume));
+        assert_eq!(order, ["c", "d", "a", "b"].map(volume));
+    }
+
+    #[test]
+    fn what_was_answered_goes_before_the_queue_in_the_order_of_the_answers() {
+        let (mut queue, now) = (WorkQueue::default(), Instant::now());
+        ["a", "b"].into_iter().for_each(|name| queue.push(volume(name), now));
+        queue.extend_first(vec![volume("c"), volume("b")]);
+        queue.extend_first(vec![volume("d"), volume("c")]);
+        queue.push_first(vec![volume("e")]);
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop(now)).collect();
+        assert_eq!(order, ["e", "c", "b", "d", "a"].map(volume));
+    }
+
+    #[test]
+    fn an_object_that_is_moved_to_the_front_is_there_once() {
+        let (mut queue, now) = (WorkQueue::default(), Instant::now());
+        ["a", "b", "c"].into_iter().for_each(|name| queue.push(volume(name), now));
+        queue.push_first(vec![volume("c")]);
+        assert_eq!((queue.depth(), queue.pop(now)), (3, Some(volume("c"))));
+        queue.push(volume("c"), now);
+        queue.push_first(vec![volume("b")]);
+        queue.push_first(vec![volume("a"), volume("b")]);
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop(now)).collect();
+        assert_eq!(order, ["a", "b", "c"].map(volume));
+        assert_eq!(queue.depth(), 0);
     }
 
     #[test]

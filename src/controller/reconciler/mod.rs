@@ -332,7 +332,7 @@ impl Reconciler {
         }
         let complete = self.reads.answer(read, answer);
         if self.is_leading {
-            self.queue.push_first(complete);
+            self.queue.extend_first(complete);
         }
     }
 

@@ -32,21 +32,37 @@ pub enum Choice {
 /// whose node cannot reach a reserved volume is given none, as there (`pkg/volume/util`,
 /// `FindMatchingVolume`).
 pub fn choose(view: &View, claim: &Claim, asker: FitCheck<'_>) -> Choice {
+    reserved(view, claim, asker).unwrap_or_else(|| free(view, claim, asker))
+}
+
+/// The volume that is reserved for the claim and fits. How the claim's class binds does not count.
+///
+/// Kubernetes: `pkg/volume/util`, `FindMatchingVolume`: a volume that is reserved for the claim is returned before
+/// the binding mode is asked.
+pub(super) fn reserved_for_binder(view: &View, claim: &Claim) -> Option<Arc<Volume>> {
+    match reserved(view, claim, FitCheck::Controller(BindingMode::Immediate)) {
+        Some(Choice::Reserved(volume)) => Some(volume),
+        Some(Choice::Free(_) | Choice::ReservedUnreachable(_) | Choice::NoMatch) | None => None,
+    }
+}
+
+fn reserved(view: &View, claim: &Claim, asker: FitCheck<'_>) -> Option<Choice> {
     let home = view.home(claim);
     let mut reserved: Vec<&Arc<Volume>> =
         view.reserved_for(&claim.key).filter_map(|name| view.volume(name)).collect();
     reserved.sort_by(|a, b| standing(a).cmp(&standing(b)));
-    for volume in reserved {
-        match fit(volume, claim, home, asker) {
-            Ok(Fit::Reserved) => return Choice::Reserved(Arc::clone(volume)),
-            Ok(Fit::Free) => {}
-            Err(mismatches) => {
-                if mismatches.iter().all(|mismatch| *mismatch == Mismatch::NodeAffinity) {
-                    return Choice::ReservedUnreachable(Arc::clone(volume));
-                }
-            }
-        }
-    }
+    reserved.into_iter().find_map(|volume| match fit(volume, claim, home, asker) {
+        Ok(Fit::Reserved) => Some(Choice::Reserved(Arc::clone(volume))),
+        Ok(Fit::Free) => None,
+        Err(mismatches) => mismatches
+            .iter()
+            .all(|mismatch| *mismatch == Mismatch::NodeAffinity)
+            .then(|| Choice::ReservedUnreachable(Arc::clone(volume))),
+    })
+}
+
+fn free(view: &View, claim: &Claim, asker: FitCheck<'_>) -> Choice {
+    let home = view.home(claim);
     if let FitCheck::Controller(BindingMode::WaitForFirstConsumer) = asker {
         // No free volume is given before a pod has a node: not one of them needs a look.
         return Choice::NoMatch;

@@ -6,7 +6,7 @@
 use arcstr::ArcStr;
 
 use super::bind::bind;
-use super::choice::{Choice, choose};
+use super::choice::{Choice, choose, reserved_for_binder};
 use super::decision::{Decision, NewStatus, Next, ObjectRef, Write};
 use super::evidence::{Confirmation, Evidence, Lookup};
 use super::fit::{FitCheck, fit};
@@ -119,7 +119,7 @@ impl ClaimOutcome {
 /// # Guarantees
 ///
 /// A claim is called Lost only on a live read of its volume, or because it names none. A claim of a class that was
-/// not seen is bound only when a live read proved that there is none.
+/// not seen gets a free volume only when a live read proved that there is none.
 pub fn decide_claim(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<ClaimOutcome> {
     let Some(claim) = evidence.claim(key).present() else {
         return Decision::settled(ClaimOutcome::Unseen);
@@ -149,24 +149,29 @@ fn unknown(read: Read) -> Decision<ClaimOutcome> {
 
 /// A claim that names no volume.
 fn searching(evidence: &Evidence<'_>, claim: &Claim) -> Decision<ClaimOutcome> {
+    if let Some(volume) = reserved_for_binder(evidence.view(), claim) {
+        return taking(evidence, claim, &volume);
+    }
     let class = match class_of(evidence, claim) {
         Ok(class) => class,
         Err(read) => return unknown(read),
     };
     let mode = class.map_or(BindingMode::Immediate, |class| class.binding_mode);
     match choose(evidence.view(), claim, FitCheck::Controller(mode)) {
-        Choice::Reserved(volume) | Choice::Free(volume) => {
-            // Among those that the view shows. If one was read that is another by now, its view is late, and
-            // shows it soon.
-            let now = evidence.volume(&volume.name).present();
-            let next = match now.filter(|now| now.reservation == volume.reservation) {
-                Some(now) => bind(evidence, now, claim),
-                None => Next::Settled,
-            };
-            Decision { next, why: ClaimOutcome::Bound(volume.name.clone()) }
-        }
+        Choice::Reserved(volume) | Choice::Free(volume) => taking(evidence, claim, &volume),
         Choice::ReservedUnreachable(_) | Choice::NoMatch => without_volume(evidence, claim, class),
     }
+}
+
+/// A claim that takes a volume among those that the view shows. If one was read that is another by now, its view is late,
+/// and shows it soon.
+fn taking(evidence: &Evidence<'_>, claim: &Claim, volume: &Volume) -> Decision<ClaimOutcome> {
+    let now = evidence.volume(&volume.name).present();
+    let next = match now.filter(|now| now.reservation == volume.reservation) {
+        Some(now) => bind(evidence, now, claim),
+        None => Next::Settled,
+    };
+    Decision { next, why: ClaimOutcome::Bound(volume.name.clone()) }
 }
 
 /// The live class of a claim; none for a claim without one or of a class that does not exist.

@@ -59,7 +59,7 @@ pub(crate) struct Run {
     pub(crate) tail: f64,
     /// The same of each pair.
     pub(crate) times: Vec<f64>,
-    /// The most claims that were created after one and Bound before it.
+    /// The most claims that were stored after one and Bound before it.
     pub(crate) overtaken: usize,
     /// Writes per pair, from before the first creation.
     pub(crate) writes: f64,
@@ -205,10 +205,10 @@ impl Track {
         drop(observer);
         sleep(REST).await;
         let rate = race.count as f64 / end.duration_since(start).as_secs_f64();
-        let times = times(race.order, &second, &bound);
+        let times = pair_times(race.order, &second, &bound);
         let latencies = times
             .iter()
-            .map(|(created, bound)| bound.saturating_duration_since(*created).as_secs_f64() * 1e3);
+            .map(|pair| pair.bound.saturating_duration_since(pair.created).as_secs_f64() * 1e3);
         Ok(Times { rate, latencies: latencies.collect(), overtaken: overtaken(&times) })
     }
 
@@ -279,26 +279,33 @@ impl Kind {
     }
 }
 
-/// When the second of each pair was created, a claim or the volume that it got, and when the claim was Bound.
-fn times(
-    order: Order,
-    second: &[Stored],
-    bound: &BTreeMap<usize, Moment>,
-) -> Vec<(Instant, Instant)> {
+/// What is known of a pair: when the reply to the creation of its second object was there, a claim or the volume that it
+/// got; which place that has among all that was stored; and when the claim was Bound.
+#[derive(Clone, Copy, Debug)]
+struct PairTimes {
+    created: Instant,
+    version: u64,
+    bound: Instant,
+}
+fn pair_times(order: Order, second: &[Stored], bound: &BTreeMap<usize, Moment>) -> Vec<PairTimes> {
     let of = |(number, moment): (&usize, &Moment)| {
         let number = match order {
             Order::VolumesFirst => Some(*number),
             Order::ClaimsFirst => moment.volume,
         };
-        Some((second.get(number?)?.at, moment.at))
+        let second = second.get(number?)?;
+        let version = second.version.parse().ok()?;
+        Some(PairTimes { created: second.at, version, bound: moment.at })
     };
     bound.iter().filter_map(of).collect()
 }
 
-/// How many came after one and were Bound before it, at most.
-fn overtaken(times: &[(Instant, Instant)]) -> usize {
-    let later = |one: &(Instant, Instant)| {
-        times.iter().filter(|other| other.0 > one.0 && other.1 < one.1).count()
+/// How many were stored after one and Bound before it, at most. Not in the order of the replies to their creation, which
+/// the clients overtake each other in.
+fn overtaken(times: &[PairTimes]) -> usize {
+    let later = |one: &PairTimes| {
+        let overtakes = |other: &&PairTimes| other.version > one.version && other.bound < one.bound;
+        times.iter().filter(overtakes).count()
     };
     times.iter().map(later).max().unwrap_or_default()
 }

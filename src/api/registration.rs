@@ -189,8 +189,8 @@ fn metadata() -> ObjectMeta {
 /// is sent guard's request types too; what they take is judged there by the rules of `advise` as well. `restricted` is sent
 /// those of them by which a claim can come to name a volume.
 fn request_types(endpoint: Endpoint) -> impl Iterator<Item = RequestType> {
-    let of_rules = RULES.iter().flat_map(|rule| rule.request_types);
-    let of_mutations = MUTATIONS.iter().flat_map(|mutation| mutation.request_types);
+    let of_rules = RULES.iter().flat_map(|rule| rule.request_types.iter());
+    let of_mutations = MUTATIONS.iter().flat_map(|mutation| mutation.request_types.iter());
     let leads = move |request_type: &RequestType| {
         let is_advised = matches!(request_type.endpoint, Endpoint::Advise | Endpoint::Guard);
         match endpoint {
@@ -253,8 +253,9 @@ mod tests {
 
     #[test]
     fn every_request_type_of_a_rule_or_mutation_is_sent() {
-        let all = RULES.iter().flat_map(|rule| rule.request_types);
-        for request_type in all.chain(MUTATIONS.iter().flat_map(|mutation| mutation.request_types))
+        let all = RULES.iter().flat_map(|rule| rule.request_types.iter());
+        for request_type in
+            all.chain(MUTATIONS.iter().flat_map(|mutation| mutation.request_types.iter()))
         {
             let (resource, operation) = spelling(request_type.resource, request_type.operation);
             let lines = sent(request_type.endpoint);

@@ -148,7 +148,7 @@ async fn every_hazard_is_denied_by_its_rule_and_passes_without_it() {
                 .filter(|(_, answer)| denying(answer).contains(rule.reported_id()))
                 .map(|(endpoint, _)| *endpoint)
                 .collect();
-            assert_eq!(through, request_types(rule.request_types, &review), "{what}");
+            assert_eq!(through, request_types(&rule.request_types, &review), "{what}");
 
             let blind = Stage::judging(&played.scene, all_but(rule)).await;
             for (endpoint, answer) in self::answers(&blind, &review).await {
@@ -190,7 +190,7 @@ async fn every_allowed_counterpart_passes() {
             let played = Played::under(insisting_on(rule), example).await;
             let review = played.review("");
             assert!(
-                !request_types(rule.request_types, &review).is_empty(),
+                !request_types(&rule.request_types, &review).is_empty(),
                 "{what}: the rule never sees it"
             );
             let answers = answers(&played.stage, &review).await;
@@ -216,11 +216,12 @@ async fn every_mutation_mutates_what_it_should_and_leaves_the_rest() {
             let answer = played.stage.mutate(&review).await;
             assert_eq!(answer["allowed"], true, "{what}");
             assert_eq!(reported(&answer, mutation), is_mutated, "{what}: {answer}");
-            let sent_here = request_types(mutation.request_types, &review).iter().any(|endpoint| {
-                let text = review.to_string();
-                let request = parse_request(text.as_bytes(), &all_on()).unwrap();
-                reaches(*endpoint, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
-            });
+            let sent_here =
+                request_types(&mutation.request_types, &review).iter().any(|endpoint| {
+                    let text = review.to_string();
+                    let request = parse_request(text.as_bytes(), &all_on()).unwrap();
+                    reaches(*endpoint, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
+                });
             assert!(sent_here || !is_mutated, "{what}: the registrations do not send it");
 
             let mut dry = played.stage.mutate(&played.mutating_review("?dryRun=All")).await;

@@ -2,8 +2,8 @@
 
 use bindery::binding::Evidence;
 use bindery::rules::{
-    Change, Exemptable, Mode, Operation, Page, RequestType, Resource, Rule, RuleOptions,
-    Terminating, Violation,
+    Change, Exemptable, Mode, Operation, Page, RequestType, RequestTypes, Resource, Rule,
+    RuleOptions, Terminating, Violation,
 };
 
 use crate::stage::{Scene, Stage};
@@ -12,7 +12,7 @@ use crate::stage::{Scene, Stage};
 static PLANTED: Rule = Rule {
     id: "planted",
     mode: Mode::Deny,
-    request_types: &[RequestType::guard(Resource::Volumes, Operation::Delete)],
+    request_types: RequestTypes::of(&[RequestType::guard(Resource::Volumes, Operation::Delete)]),
     options: RuleOptions {
         terminating: Terminating::Judged,
         exemption: Exemptable::No,

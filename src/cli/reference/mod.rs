@@ -53,7 +53,7 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
         "# {}\n\nRule, mode `{}`. {}\n",
         rule.id,
         rule.mode.as_str(),
-        request_types(rule.request_types)
+        request_types(&rule.request_types)
     );
     out.push_str(&scope(rule));
     page(&mut out, &rule.page);
@@ -120,7 +120,7 @@ fn scope(rule: &Rule) -> String {
 /// The page of a mutation.
 pub fn of_mutation(mutation: &Mutation) -> Result<String, ExampleError> {
     let mut out =
-        format!("# {}\n\nMutation. {}\n", mutation.id, request_types(mutation.request_types));
+        format!("# {}\n\nMutation. {}\n", mutation.id, request_types(&mutation.request_types));
     if mutation.id == TENANT_LABEL {
         out.push_str("It is off unless the configuration sets `tenancy.label: auto`.\n");
     } else if mutation.switch == Switch::Off {

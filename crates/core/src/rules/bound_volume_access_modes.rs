@@ -6,7 +6,7 @@ use crate::model::{ClaimPhase, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-access-modes",
     mode: Mode::Deny,
-    request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
+    request_types: RequestTypes::of(&[RequestType::guard(Resource::Volumes, Operation::Update)]),
     options: RuleOptions {
         terminating: Terminating::Judged,
         scan: ScanCheck::OfVolume(changed),

@@ -8,10 +8,10 @@ use crate::model::{Backend, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-annotations",
     mode: Mode::Deny,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::guard(Resource::Volumes, Operation::Update),
         RequestType::guard(Resource::Volumes, Operation::UpdateStatus),
-    ],
+    ]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "An annotation under pv.kubernetes.io/ of a bound PV is added, changed or removed by hand.",

@@ -6,7 +6,7 @@ use crate::model::{Claim, ClassName};
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-attributes-class",
     mode: Mode::Warn,
-    request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Volumes, Operation::Update)]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "spec.volumeAttributesClassName of a bound PV is changed by hand.",

@@ -8,7 +8,7 @@ use crate::model::{Claim, ClaimKey, Reservation, Stage, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-claim-ref",
     mode: Mode::Deny,
-    request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
+    request_types: RequestTypes::of(&[RequestType::guard(Resource::Volumes, Operation::Update)]),
     options: RuleOptions {
         terminating: Terminating::Judged,
         scan: ScanCheck::OfClaim(lost),

@@ -6,10 +6,10 @@ use crate::model::{Volume, VolumeClass};
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-class",
     mode: Mode::Deny,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::guard(Resource::Volumes, Operation::Update),
         RequestType::guard(Resource::Volumes, Operation::UpdateStatus),
-    ],
+    ]),
     options: RuleOptions {
         terminating: Terminating::Judged,
         scan: ScanCheck::OfVolume(changed),

@@ -6,7 +6,7 @@ use crate::model::{Deletion, ReclaimPolicy, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-delete",
     mode: Mode::Deny,
-    request_types: &[RequestType::guard(Resource::Volumes, Operation::Delete)],
+    request_types: RequestTypes::of(&[RequestType::guard(Resource::Volumes, Operation::Delete)]),
     options: RuleOptions { scan: ScanCheck::OfVolume(deleted), ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PV is deleted, alone or in a collection, while it is bound to a PVC.",

@@ -6,10 +6,10 @@ use crate::model::annotations::TOPOLOGY_LABELS;
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-labels",
     mode: Mode::Warn,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::advise(Resource::Volumes, Operation::Update),
         RequestType::advise(Resource::Volumes, Operation::UpdateStatus),
-    ],
+    ]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A zone or region label of a bound PV is changed.",

@@ -6,7 +6,7 @@ use super::prelude::*;
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-mount-options",
     mode: Mode::Warn,
-    request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Volumes, Operation::Update)]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "spec.mountOptions of a bound PV is changed.",

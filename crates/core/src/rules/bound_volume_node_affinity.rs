@@ -11,7 +11,7 @@ const WIDER_LABELS_COUNT_MAX: usize = 4;
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-node-affinity",
     mode: Mode::Deny,
-    request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
+    request_types: RequestTypes::of(&[RequestType::guard(Resource::Volumes, Operation::Update)]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "spec.nodeAffinity of a bound PV is set, or is changed so that it no longer admits the same \

@@ -7,7 +7,7 @@ use crate::model::ReclaimPolicy;
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-reclaim-policy",
     mode: Mode::Warn,
-    request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Volumes, Operation::Update)]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "The reclaim policy of a bound PV is changed to Delete.",

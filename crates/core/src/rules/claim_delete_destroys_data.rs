@@ -9,7 +9,7 @@ use crate::model::{Claim, ClaimKey, Pod, ReclaimPolicy, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "claim-delete-destroys-data",
     mode: Mode::Warn,
-    request_types: &[RequestType::advise(Resource::Claims, Operation::Delete)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Claims, Operation::Delete)]),
     options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "A PVC is deleted whose PV has the policy Delete or Recycle. Or a StatefulSet deletes such PVCs \

@@ -9,7 +9,7 @@ use crate::model::{Claim, Deletion};
 pub(super) static RULE: Rule = Rule {
     id: "claim-delete-in-use",
     mode: Mode::Warn,
-    request_types: &[RequestType::advise(Resource::Claims, Operation::Delete)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Claims, Operation::Delete)]),
     options: RuleOptions { scan: ScanCheck::OfClaim(going), ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC is deleted while a pod uses it.",

@@ -8,7 +8,7 @@ use crate::model::{
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-backend",
     mode: Mode::Deny,
-    request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Volumes, Operation::Create)]),
     options: RuleOptions { scan: ScanCheck::AsCreated, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PV is created on a disk, share or folder that another PV uses, or inside a share that is \

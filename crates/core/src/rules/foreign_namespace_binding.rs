@@ -9,10 +9,10 @@ use crate::model::{ClaimKey, Reservation, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "foreign-namespace-binding",
     mode: Mode::Deny,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::tenancy(Resource::Volumes, Operation::Create),
         RequestType::tenancy(Resource::Volumes, Operation::Update),
-    ],
+    ]),
     // The marks are the volume's own: who may write an exemption may add the namespace.
     options: RuleOptions {
         exemption: Exemptable::No,

@@ -8,10 +8,10 @@ use super::prelude::*;
 pub(super) static RULE: Rule = Rule {
     id: "foreign-namespace-volume",
     mode: Mode::Deny,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
-    ],
+    ]),
     options: RuleOptions {
         reported_as: Some("prebind-taken"),
         scan: ScanCheck::AsCreated,

@@ -11,11 +11,11 @@ use crate::model::annotations::{
 pub(super) static RULE: Rule = Rule {
     id: "forged-binder-annotations",
     mode: Mode::Deny,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
         RequestType::advise(Resource::Claims, Operation::UpdateStatus),
-    ],
+    ]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "bind-completed or bound-by-controller is added to a PVC, or removed from it, by a user that is \

@@ -6,7 +6,7 @@ use crate::model::{Backend, NodeAffinity};
 pub(super) static RULE: Rule = Rule {
     id: "host-path-volume",
     mode: Mode::Warn,
-    request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Volumes, Operation::Create)]),
     options: RuleOptions { scan: ScanCheck::AsCreated, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A hostPath PV has no node affinity.",

@@ -6,10 +6,10 @@ use crate::model::Content;
 pub(super) static RULE: Rule = Rule {
     id: "ignored-by-prebind",
     mode: Mode::Warn,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
-    ],
+    ]),
     options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC names its PV and has a selector or a data source as well.",

@@ -7,7 +7,7 @@ use crate::model::{BindingMode, Claim, ClassRequest, Content, Provisioner};
 pub(super) static RULE: Rule = Rule {
     id: "ignored-data-source",
     mode: Mode::Warn,
-    request_types: &[RequestType::advise(Resource::Claims, Operation::Create)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Claims, Operation::Create)]),
     options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC requests a copy of a snapshot or of another PVC, and no driver creates its PV. Its \

@@ -7,7 +7,7 @@ use crate::model::{BindingMode, NodeAffinity, VolumeClass};
 pub(super) static RULE: Rule = Rule {
     id: "local-volume-immediate-class",
     mode: Mode::Warn,
-    request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Volumes, Operation::Create)]),
     options: RuleOptions { scan: ScanCheck::AsCreated, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PV that only some nodes reach has a StorageClass that binds at once, or none.",

@@ -5,10 +5,10 @@ use super::prelude::*;
 pub(super) static RULE: Rule = Rule {
     id: "missing-volume",
     mode: Mode::Warn,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
-    ],
+    ]),
     options: RuleOptions {
         exemption: Exemptable::No,
         scan: ScanCheck::WhileUnbound,

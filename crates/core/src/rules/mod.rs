@@ -20,8 +20,8 @@ pub use judging::policy::{ConfiguredExemption, Override, Policy, TENANT_LABEL};
 pub use judging::question::Question;
 pub use judging::read_access::ReadAccess;
 pub use judging::rule::{
-    Endpoint, Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, Resource,
-    Rule, RuleOptions, ScanCheck, Send, Terminating, spelling,
+    Endpoint, Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, RequestTypes,
+    Resource, Rule, RuleOptions, ScanCheck, Send, Terminating, spelling,
 };
 pub use judging::verdict::{Effect, Judgement, Ruling, Verdict};
 pub use judging::violation::{Dependency, Violation, Weight};
@@ -109,8 +109,8 @@ mod prelude {
     pub(super) use super::judging::examples::*;
     pub(super) use super::judging::pair::{Pair, bound, pair};
     pub(super) use super::judging::rule::{
-        Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, Resource, Rule,
-        RuleOptions, ScanCheck, Terminating,
+        Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, RequestTypes,
+        Resource, Rule, RuleOptions, ScanCheck, Terminating,
     };
     pub(super) use super::judging::violation::{Dependency, Violation};
     pub(super) use crate::binding::{Evidence, Lookup, Read};

@@ -6,7 +6,7 @@ use crate::model::{Claim, ClaimPhase, ReclaimPolicy};
 pub(super) static RULE: Rule = Rule {
     id: "namespace-delete-bound-claims",
     mode: Mode::Warn,
-    request_types: &[RequestType::advise(Resource::Namespaces, Operation::Delete)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Namespaces, Operation::Delete)]),
     options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "A namespace is deleted while PVCs in it are bound to PVs with the policy Delete or Recycle.",

@@ -8,12 +8,12 @@ use crate::model::annotations::TENANT;
 pub(super) static RULE: Rule = Rule {
     id: "namespace-tenant-label",
     mode: Mode::Deny,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::tenancy(Resource::Namespaces, Operation::Create),
         RequestType::tenancy(Resource::Namespaces, Operation::Update),
         RequestType::tenancy(Resource::Namespaces, Operation::UpdateStatus),
         RequestType::tenancy(Resource::Namespaces, Operation::Finalize),
-    ],
+    ]),
     // Its PVCs live on until the namespace is empty, and no deletion waits for a label.
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {

@@ -9,14 +9,14 @@ use crate::model::{ClaimKey, NamespaceName, Owner};
 pub(super) static RULE: Rule = Rule {
     id: "orphan-owner",
     mode: Mode::Deny,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
         RequestType::advise(Resource::Volumes, Operation::UpdateStatus),
         RequestType::advise(Resource::Claims, Operation::Create),
         RequestType::advise(Resource::Claims, Operation::Update),
         RequestType::advise(Resource::Claims, Operation::UpdateStatus),
-    ],
+    ]),
     options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "A PVC or a PV gets an owner that does not exist, or that has another uid: an exported manifest \

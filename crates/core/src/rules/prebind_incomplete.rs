@@ -6,10 +6,10 @@ use crate::model::{Reservation, ReservationKind, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "prebind-incomplete",
     mode: Mode::Deny,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
-    ],
+    ]),
     options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "spec.claimRef has no namespace or no name, or names another kind of object.",

@@ -13,12 +13,12 @@ use crate::model::{Claim, ReclaimPolicy, Volume, VolumePhase};
 pub(super) static RULE: Rule = Rule {
     id: "protection-finalizer",
     mode: Mode::Deny,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::guard(Resource::Volumes, Operation::Update),
         RequestType::guard(Resource::Volumes, Operation::UpdateStatus),
         RequestType::guard(Resource::Claims, Operation::Update),
         RequestType::guard(Resource::Claims, Operation::UpdateStatus),
-    ],
+    ]),
     options: RuleOptions {
         terminating: Terminating::Judged,
         exemption: Exemptable::No,

@@ -7,10 +7,10 @@ use crate::model::{ReclaimPolicy, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "recycle-policy",
     mode: Mode::Deny,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
-    ],
+    ]),
     options: RuleOptions {
         terminating: Terminating::Judged,
         scan: ScanCheck::OfVolume(recycled),

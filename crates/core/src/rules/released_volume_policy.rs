@@ -8,7 +8,7 @@ use crate::model::{ClaimKey, Deletion, ReclaimPolicy, Reservation, Volume, Volum
 pub(super) static RULE: Rule = Rule {
     id: "released-volume-policy",
     mode: Mode::Deny,
-    request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
+    request_types: RequestTypes::of(&[RequestType::guard(Resource::Volumes, Operation::Update)]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "The reclaim policy of a PV is changed to Delete or Recycle after its PVC was deleted, or while \

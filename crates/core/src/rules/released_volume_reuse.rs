@@ -6,7 +6,7 @@ use crate::model::{Reservation, VolumePhase};
 pub(super) static RULE: Rule = Rule {
     id: "released-volume-reuse",
     mode: Mode::Warn,
-    request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Volumes, Operation::Update)]),
     options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "The whole claimRef of a released PV is removed.",

@@ -7,10 +7,10 @@ use crate::model::{ReclaimPolicy, Reservation, Volume, VolumePhase};
 pub(super) static RULE: Rule = Rule {
     id: "stale-claim-ref",
     mode: Mode::Deny,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
-    ],
+    ]),
     options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "A PV is created or changed so that spec.claimRef.uid belongs to no PVC: an exported manifest \

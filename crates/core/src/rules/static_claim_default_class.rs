@@ -6,7 +6,7 @@ use crate::model::ClassRequest;
 pub(super) static RULE: Rule = Rule {
     id: "static-claim-default-class",
     mode: Mode::Warn,
-    request_types: &[RequestType::advise(Resource::Claims, Operation::Create)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Claims, Operation::Create)]),
     options: RuleOptions { exemption: Exemptable::No, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC does not set a StorageClass, and the cluster has no default StorageClass.",

@@ -7,10 +7,10 @@ use crate::model::{Backend, ReclaimPolicy, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "static-volume-delete-policy",
     mode: Mode::Warn,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
-    ],
+    ]),
     options: RuleOptions { scan: ScanCheck::AsCreated, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PV that no provisioner created gets the policy Delete.",

@@ -7,10 +7,10 @@ use crate::model::{Claim, ClaimPhase, Reservation, Volume, VolumePhase};
 pub(super) static RULE: Rule = Rule {
     id: "status-forgery",
     mode: Mode::Deny,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::advise(Resource::Volumes, Operation::UpdateStatus),
         RequestType::advise(Resource::Claims, Operation::UpdateStatus),
-    ],
+    ]),
     options: RuleOptions {
         terminating: Terminating::Judged,
         scan: ScanCheck::OfVolume(contradicted),

@@ -8,7 +8,7 @@ use crate::model::{ClassRequest, Volume, VolumeClass};
 pub(super) static RULE: Rule = Rule {
     id: "unknown-class",
     mode: Mode::Warn,
-    request_types: &[RequestType::advise(Resource::Claims, Operation::Create)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Claims, Operation::Create)]),
     options: RuleOptions { scan: ScanCheck::WhileUnbound, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "A PVC requests a StorageClass that does not exist and that no PV has.",

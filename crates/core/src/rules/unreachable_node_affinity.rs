@@ -6,10 +6,10 @@ use crate::model::{NodeAffinity, NodeTerm, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "unreachable-node-affinity",
     mode: Mode::Warn,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::advise(Resource::Volumes, Operation::Create),
         RequestType::advise(Resource::Volumes, Operation::Update),
-    ],
+    ]),
     options: RuleOptions { scan: ScanCheck::AsCreated, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "The node affinity of a PV admits no existing node.",

@@ -7,7 +7,7 @@ use crate::model::{Claim, ClaimKey, NonEmpty, Stage, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "volume-substitution",
     mode: Mode::Deny,
-    request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
+    request_types: RequestTypes::of(&[RequestType::advise(Resource::Volumes, Operation::Create)]),
     options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "A PV is created under the name of a deleted PV that a PVC still names, with another volume \

@@ -104,7 +104,6 @@ fn rulings(
     };
     let mut rulings = Vec::new();
     let ((resource, operation), endpoints) = (address(question.change), endpoints(question));
-    // Most differ in the first of the three.
     let is_asked = |one: &RequestType| {
         one.operation == operation
             && one.resource == resource
@@ -112,7 +111,8 @@ fn rulings(
     };
     let is_terminating = question.change.is_terminating();
     let concerned = rules.iter().filter(|rule| {
-        rule.request_types.iter().any(is_asked)
+        rule.request_types.have(resource, operation)
+            && rule.request_types.iter().any(is_asked)
             && (rule.options.terminating == Terminating::Judged || !is_terminating)
     });
     for rule in concerned {

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::change::Change;
-use super::rule::{Example, Page, RequestType};
+use super::rule::{Example, Page, RequestTypes};
 use super::violation::Dependency;
 use crate::binding::Evidence;
 
@@ -21,7 +21,7 @@ pub struct Mutation {
     /// Whose new volumes it mutates.
     pub creators: Creators,
     /// The requests that it looks at: the only source of registrations.
-    pub request_types: &'static [RequestType],
+    pub request_types: RequestTypes,
     /// Its reference page.
     pub page: Page,
     /// Changes that it mutates, with what is true afterwards.

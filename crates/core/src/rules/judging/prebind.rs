@@ -5,7 +5,7 @@
 
 use super::actor::Actor;
 use super::change::{Change, Transition};
-use super::rule::{Operation, RequestType, Resource};
+use super::rule::{Operation, RequestType, RequestTypes, Resource};
 use super::violation::{Dependency, Violation};
 use crate::binding::{Evidence, FitCheck, Lookup, Mismatch, Pairing, Read, fit, pairing};
 use crate::model::{Claim, ClassName, Deletion, Reservation, Volume, VolumeName};
@@ -117,12 +117,12 @@ pub const OTHER_CLAIM: &str =
     "name another PVC in spec.claimRef, or remove spec.claimRef if the PV holds no data";
 
 /// The requests that can make a prebind, for the rules of this family.
-pub const REQUEST_TYPES: &[RequestType] = &[
+pub const REQUEST_TYPES: RequestTypes = RequestTypes::of(&[
     RequestType::advise(Resource::Volumes, Operation::Create),
     RequestType::advise(Resource::Volumes, Operation::Update),
     RequestType::advise(Resource::Claims, Operation::Create),
     RequestType::advise(Resource::Claims, Operation::Update),
-];
+]);
 
 /// One violation per prebind in `change` for which `describe` returns a text, with the weight that `weigh` gives it;
 /// an open one if the other half was not seen.

@@ -3,6 +3,7 @@
 //! Registrations, reference pages and the tests of every level follow from it.
 
 use std::fmt;
+use std::ops::Deref;
 
 use super::change::{Change, ChangedObject, Part, Transition};
 use super::violation::Violation;
@@ -16,7 +17,7 @@ pub struct Rule {
     /// What it does unless the configuration says otherwise.
     pub mode: Mode,
     /// The requests that it looks at: the only source of registrations.
-    pub request_types: &'static [RequestType],
+    pub request_types: RequestTypes,
     /// In what it differs from most rules.
     pub options: RuleOptions,
     /// Its reference page.
@@ -78,9 +79,10 @@ impl RuleOptions {
 }
 
 /// Returns whether one of `request_types` is that of `change` through `endpoint`.
-pub fn is_routed(request_types: &[RequestType], change: &Change, endpoint: Endpoint) -> bool {
+pub fn is_routed(request_types: RequestTypes, change: &Change, endpoint: Endpoint) -> bool {
     let (resource, operation) = address(change);
-    request_types.contains(&RequestType { endpoint, resource, operation })
+    request_types.have(resource, operation)
+        && request_types.contains(&RequestType { endpoint, resource, operation })
 }
 
 /// The resource and operation by which request types know a change.
@@ -142,6 +144,45 @@ pub struct RequestType {
     pub resource: Resource,
     /// With which operation.
     pub operation: Operation,
+}
+
+/// The kinds of requests that a rule or a mutation looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestTypes {
+    types: &'static [RequestType],
+    /// A bit for each resource with an operation that is among them: a request that concerns none costs one comparison,
+    /// however many rules there are.
+    bits: u16,
+}
+
+impl RequestTypes {
+    /// These.
+    pub const fn of(types: &'static [RequestType]) -> Self {
+        let (mut bits, mut rest) = (0, types);
+        while let [first, others @ ..] = rest {
+            bits |= bit(first.resource, first.operation);
+            rest = others;
+        }
+        Self { types, bits }
+    }
+
+    /// Returns whether one of them is about this resource with this operation, through whichever endpoint.
+    pub fn have(self, resource: Resource, operation: Operation) -> bool {
+        self.bits & bit(resource, operation) != 0
+    }
+}
+
+impl Deref for RequestTypes {
+    type Target = [RequestType];
+
+    fn deref(&self) -> &[RequestType] {
+        self.types
+    }
+}
+
+/// Of three resources with five operations.
+const fn bit(resource: Resource, operation: Operation) -> u16 {
+    1 << (resource as u16 * 5 + operation as u16)
 }
 
 impl RequestType {

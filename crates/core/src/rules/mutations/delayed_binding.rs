@@ -10,10 +10,10 @@ pub(super) static MUTATION: Mutation = Mutation {
     switch: Switch::On,
     warning: WarningMode::Silent,
     creators: Creators::NotProvisioners,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::mutate(Resource::Claims, Operation::Create),
         RequestType::mutate(Resource::Claims, Operation::Update),
-    ],
+    ]),
     page: Page {
         hazard: "A PVC with a StorageClass that delays binding is Pending, and nothing on it says why.",
         consequence: "People take it for broken. Once the StorageClass is changed or deleted, nothing shows what was \

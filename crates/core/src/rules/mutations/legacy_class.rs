@@ -9,10 +9,10 @@ pub(super) static MUTATION: Mutation = Mutation {
     switch: Switch::On,
     warning: WarningMode::Warned,
     creators: Creators::NotProvisioners,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::mutate(Resource::Claims, Operation::Create),
         RequestType::mutate(Resource::Volumes, Operation::Create),
-    ],
+    ]),
     page: Page {
         hazard: "A new PVC or PV sets its StorageClass by the legacy annotation only.",
         consequence: "The binder honours it, but quotas, dashboards and people read the field and see no \

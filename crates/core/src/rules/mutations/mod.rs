@@ -50,7 +50,7 @@ mod prelude {
         Creators, FieldMutation, Mutation, MutationPlan, Switch, WarningMode,
     };
     pub(super) use crate::rules::judging::rule::{
-        Example, Fact, Operation, Page, Persona, RequestType, Resource,
+        Example, Fact, Operation, Page, Persona, RequestType, RequestTypes, Resource,
     };
     pub(super) use crate::rules::judging::violation::Dependency;
 }

@@ -9,7 +9,7 @@ pub(super) static MUTATION: Mutation = Mutation {
     switch: Switch::On,
     warning: WarningMode::Warned,
     creators: Creators::NotProvisioners,
-    request_types: &[RequestType::mutate(Resource::Volumes, Operation::Create)],
+    request_types: RequestTypes::of(&[RequestType::mutate(Resource::Volumes, Operation::Create)]),
     page: Page {
         hazard: "A PV is created with a spec.claimRef.uid of a PVC that was deleted or re-created.",
         consequence: "The binder concludes that the PVC was deleted and releases the PV at once. With the policy \

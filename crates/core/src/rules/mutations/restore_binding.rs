@@ -12,10 +12,10 @@ pub(super) static MUTATION: Mutation = Mutation {
     switch: Switch::On,
     warning: WarningMode::Warned,
     creators: Creators::NotProvisioners,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::restore(Resource::Volumes, Operation::Update),
         RequestType::restore(Resource::Claims, Operation::Update),
-    ],
+    ]),
     page: Page {
         hazard: "A manifest of a bound PV or PVC is applied or replaced again, without what the binder has \
             written since.",

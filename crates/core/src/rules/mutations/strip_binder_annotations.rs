@@ -11,7 +11,7 @@ pub(super) static MUTATION: Mutation = Mutation {
     switch: Switch::On,
     warning: WarningMode::Warned,
     creators: Creators::NotProvisioners,
-    request_types: &[RequestType::mutate(Resource::Claims, Operation::Create)],
+    request_types: RequestTypes::of(&[RequestType::mutate(Resource::Claims, Operation::Create)]),
     page: Page {
         hazard: "A PVC is created from an exported manifest that carries the binder's annotations.",
         consequence: "The binder concludes that it bound the PVC before. It declares the PVC Lost, or binds it \

@@ -9,10 +9,10 @@ pub(super) static MUTATION: Mutation = Mutation {
     switch: Switch::Off,
     warning: WarningMode::Silent,
     creators: Creators::All,
-    request_types: &[
+    request_types: RequestTypes::of(&[
         RequestType::mutate(Resource::Volumes, Operation::Create),
         RequestType::mutate(Resource::Volumes, Operation::Update),
-    ],
+    ]),
     page: Page {
         hazard: "A PV that a provisioner or a binder reserves for a tenant's PVC carries no label: nothing \
             shows whose data is on it.",

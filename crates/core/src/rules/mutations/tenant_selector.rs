@@ -9,7 +9,7 @@ pub(super) static MUTATION: Mutation = Mutation {
     switch: Switch::Off,
     warning: WarningMode::Warned,
     creators: Creators::NotProvisioners,
-    request_types: &[RequestType::mutate(Resource::Claims, Operation::Create)],
+    request_types: RequestTypes::of(&[RequestType::mutate(Resource::Claims, Operation::Create)]),
     page: Page {
         hazard: "A PVC of a tenant is matched to any PV that fits, whichever tenant it belongs to.",
         consequence: "Kubernetes has no tenants: the first PVC that fits gets the PV with its data.",

@@ -224,7 +224,9 @@ mod tests {
     #[test]
     fn what_was_answered_goes_before_the_queue_in_the_order_of_the_answers() {
         let (mut queue, now) = (WorkQueue::default(), Instant::now());
-        ["a", "b"].into_iter().for_each(|name| queue.push(volume(name), now));
+        for name in ["a", "b"] {
+            queue.push(volume(name), now);
+        }
         queue.extend_first(vec![volume("c"), volume("b")]);
         queue.extend_first(vec![volume("d"), volume("c")]);
         queue.push_first(vec![volume("e")]);
@@ -235,7 +237,9 @@ mod tests {
     #[test]
     fn an_object_that_is_moved_to_the_front_is_there_once() {
         let (mut queue, now) = (WorkQueue::default(), Instant::now());
-        ["a", "b", "c"].into_iter().for_each(|name| queue.push(volume(name), now));
+        for name in ["a", "b", "c"] {
+            queue.push(volume(name), now);
+        }
         queue.push_first(vec![volume("c")]);
         assert_eq!((queue.depth(), queue.pop(now)), (3, Some(volume("c"))));
         queue.push(volume("c"), now);

@@ -307,6 +307,9 @@ fn what_is_not_known_is_read_first() {
     assert_eq!(reads(lost, &[volume()]), volume_read);
     let class_read = Next::reads(vec![Read::Class(ClassName::new("fast"))]);
     assert_eq!(reads(of_class(claim()), &[volume()]), class_read);
+    // How it binds counts for no volume that is the claim's already.
+    let phase = reads(of_class(claim()), &[held()]);
+    assert!(matches!(phase, Next::Write(Write::Phase { .. })), "{phase:?}");
 }
 
 #[test]

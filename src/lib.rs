@@ -83,7 +83,7 @@
 //!
 //! 1. `webhook/transport/listener.rs`: `run` → `Acceptor::accept` → `Connection::serve` → `handshake`. Each step has
 //!    a limit and a deadline.
-//! 2. `webhook/transport/connection/mod.rs`: `serve`. One connection, its stages and their deadlines.
+//! 2. `webhook/transport/connection/mod.rs`: `serve` → `serve_until_idle`. One connection, its stages and their deadlines.
 //! 3. `webhook/handlers.rs`: `answer` → `review`, for each endpoint.
 //! 4. `webhook/transport/body/mod.rs`: `read_body` → `next_data` → `Buffer::push`. A body has the time of its review.
 //! 5. `webhook/transport/load_shedder.rs`: `ByteReservation::grow_to` → `LoadShedder::admit`. Above either limit the

@@ -18,6 +18,7 @@
 )]
 
 mod hostile;
+mod idle;
 mod latency;
 mod load;
 mod memory;
@@ -53,7 +54,11 @@ const SECTIONS: [Section; 6] = [
         needs: &[WRK, GO, SETPRIV],
         measure: latency::measure,
     },
-    Section::of("memory", "Memory under hostile requests", memory::measure),
+    Section::of(
+        "memory",
+        "Memory under hostile requests, and of idle connections",
+        memory::measure,
+    ),
     Section::of("mix", "Memory under everything hostile at once", mix::measure),
     Section::of("start", "From start to ready", start::measure),
     Section {

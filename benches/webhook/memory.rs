@@ -1,8 +1,9 @@
-//! What hostile bodies cost: the peak of the process's resident memory, as the kernel counts it.
+//! What hostile bodies cost: the peak of the process's resident memory, as the kernel counts it. And what a connection
+//! costs between two reviews.
 //!
 //! One body at a time on a fresh process shows what reading it takes beyond its bytes; 64 at once
-//! beside 2,000 half-sent heads show whether the limits hold. Not here: the bodies (`hostile`), and everything at
-//! once (`mix`).
+//! beside 2,000 half-sent heads show whether the limits hold. Not here: the bodies (`hostile`), idle connections
+//! (`idle`), and everything at once (`mix`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,6 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::floors::Row;
 use crate::hostile::{BODY_BYTES, Shape};
+use crate::idle;
 use crate::measured::Measured;
 use crate::plane::{Peers, Plane, persona};
 use crate::process;
@@ -31,7 +33,7 @@ const HEAD_ADDRESSES: usize = 5;
 /// Bytes in a MiB, for printing.
 pub(crate) const MIB: f64 = 1024.0 * 1024.0;
 
-/// Measures both.
+/// Measures all of it.
 pub(crate) fn measure() -> Result<Measured, String> {
     let plane = Plane::start(Peers::Alone)?;
     let keys = Keys::create(&plane)?;
@@ -43,7 +45,9 @@ pub(crate) fn measure() -> Result<Measured, String> {
     }
     let server = start()?;
     let peak = crowd(&server, &keys)?;
+    let idle = idle::measure(&start()?, &keys)?;
     Ok(vec![
+        idle,
         Row {
             id: "hostile-body",
             what: format!("MiB beyond one hostile 7 MiB body, worst: {:?}", worst.1),

@@ -133,7 +133,11 @@ pub(crate) fn head(path: &str, body_bytes: usize) -> String {
 }
 
 /// Writes and reads at the same time: a server may answer before it has read everything.
-async fn exchange(connection: &mut Connection, path: &str, body: &[u8]) -> Result<Reply, String> {
+pub(crate) async fn exchange(
+    connection: &mut Connection,
+    path: &str,
+    body: &[u8],
+) -> Result<Reply, String> {
     let (mut reader, mut writer) = tokio::io::split(connection);
     let write = async {
         writer.write_all(head(path, body.len()).as_bytes()).await?;

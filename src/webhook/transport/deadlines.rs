@@ -5,7 +5,8 @@
 //! minutes. So hyper's timer is off, [`ObservedIo`] notes from the
 //! bytes where the connection stands, and [`StageClock`] enforces the deadline of each [`ConnectionStage`].
 //!
-//! A connection may be idle for long only if it has brought a review, as those of API servers have.
+//! A connection may be idle for long only if it has brought a review, as those of API servers have. Any that is idle for
+//! a moment gives back its buffers ([`Expiry::Release`]).
 //!
 //! Two cases look like holes and are none: a second head whose first half came along with the
 //! request before counts as idle until its next byte, so it may take `idle` plus `head`; and a body
@@ -18,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use axum::body::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
@@ -144,12 +146,27 @@ impl StageCell {
 #[derive(Debug)]
 pub(crate) struct ObservedIo<IO> {
     io: IO,
+    /// Bytes that were read and not parsed; the next read returns them.
+    unread: Bytes,
     stage: Arc<StageCell>,
 }
 
 impl<IO> ObservedIo<IO> {
     pub(crate) fn new(io: IO, stage: Arc<StageCell>) -> Self {
-        Self { io, stage }
+        Self { io, unread: Bytes::new(), stage }
+    }
+
+    /// Takes bytes back, for the next read. Their arrival has been noted.
+    pub(crate) fn unread(&mut self, bytes: Bytes) {
+        // No bytes may still have a buffer behind them: that of the connection that read all of it.
+        if !bytes.is_empty() {
+            self.unread = bytes;
+        }
+    }
+
+    /// Returns whether the next read returns bytes that were taken back.
+    pub(crate) fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
     }
 }
 
@@ -159,6 +176,11 @@ impl<IO: AsyncRead + Unpin> AsyncRead for ObservedIo<IO> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.has_unread() {
+            let count = self.unread.len().min(buffer.remaining());
+            buffer.put_slice(&self.unread.split_to(count));
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.io).poll_read(cx, buffer))?;
         if buffer.filled().len() > before {
@@ -200,14 +222,25 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for ObservedIo<IO> {
     }
 }
 
+/// What has become due for a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expiry {
+    /// The connection has been idle for [`Limits::release`].
+    Release,
+    /// The connection has waited too long in this stage.
+    Deadline(ConnectionStage),
+}
+
 /// Enforces the deadline of the stage of a connection.
 ///
 /// Polled after the connection. The timer is reset only when the deadline becomes earlier; a later deadline is noticed
-/// when the timer fires. So a busy connection never touches the timer.
+/// when the timer fires. So a busy connection touches the timer about once in [`Limits::release`].
 #[derive(Debug)]
 pub(crate) struct StageClock {
     word: u64,
     deadline: Instant,
+    /// When the buffers of an idle connection are to be released.
+    release: Option<Instant>,
     timer: Pin<Box<Sleep>>,
 }
 
@@ -215,7 +248,8 @@ impl StageClock {
     /// A clock for a connection that has just been made.
     pub(crate) fn new(limits: &Limits) -> Self {
         let deadline = Instant::now() + limits.first_byte;
-        Self { word: 0, deadline, timer: Box::pin(tokio::time::sleep_until(deadline)) }
+        let timer = Box::pin(tokio::time::sleep_until(deadline));
+        Self { word: 0, deadline, release: None, timer }
     }
 
     /// Moves the deadline of the present stage to `deadline` if that is earlier.
@@ -223,27 +257,78 @@ impl StageClock {
         self.deadline = self.deadline.min(deadline);
     }
 
-    /// Ready with the stage in which the connection has waited too long.
+    /// Ready with [`Expiry::Release`] once for each time that the connection is idle for so long, and whenever the
+    /// deadline of its stage has passed.
     pub(crate) fn poll_expired(
         &mut self,
         cx: &mut Context<'_>,
         cell: &StageCell,
         limits: &Limits,
-    ) -> Poll<ConnectionStage> {
+    ) -> Poll<Expiry> {
         let word = cell.word.load(Ordering::Relaxed);
+        let stage = ConnectionStage::from_bits(word);
         if word != self.word {
             self.word = word;
-            self.deadline = Instant::now() + cell.limit(ConnectionStage::from_bits(word), limits);
+            let now = Instant::now();
+            self.deadline = now + cell.limit(stage, limits);
+            self.release = (stage == ConnectionStage::Idle).then(|| now + limits.release);
         }
-        if self.deadline < self.timer.deadline() {
-            self.timer.as_mut().reset(self.deadline);
+        let next = self.next();
+        if next < self.timer.deadline() {
+            self.timer.as_mut().reset(next);
         }
         while self.timer.as_mut().poll(cx).is_ready() {
-            if Instant::now() >= self.deadline {
-                return Poll::Ready(ConnectionStage::from_bits(word));
+            let now = Instant::now();
+            if now >= self.deadline {
+                return Poll::Ready(Expiry::Deadline(stage));
             }
-            self.timer.as_mut().reset(self.deadline);
+            if self.release.take_if(|release| now >= *release).is_some() {
+                return Poll::Ready(Expiry::Release);
+            }
+            let next = self.next();
+            self.timer.as_mut().reset(next);
         }
         Poll::Pending
+    }
+
+    fn next(&self) -> Instant {
+        self.release.map_or(self.deadline, |release| release.min(self.deadline))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    /// Bytes that show whether they are still held.
+    struct Held {
+        _counted: Arc<()>,
+        text: &'static [u8],
+    }
+
+    impl AsRef<[u8]> for Held {
+        fn as_ref(&self) -> &[u8] {
+            self.text
+        }
+    }
+
+    #[tokio::test]
+    async fn bytes_that_were_taken_back_are_read_first_and_their_buffer_goes_with_the_last() {
+        for text in [&b""[..], b"a", b"abc"] {
+            let held = Arc::new(());
+            let mut io = ObservedIo::new(&b"def"[..], Arc::default());
+            io.unread(Bytes::from_owner(Held { _counted: Arc::clone(&held), text }));
+            assert_eq!(Arc::strong_count(&held), if text.is_empty() { 1 } else { 2 });
+            let mut read = Vec::new();
+            while read.len() < text.len() {
+                assert!(io.has_unread());
+                read.push(io.read_u8().await.unwrap());
+            }
+            assert!(!io.has_unread() && Arc::strong_count(&held) == 1);
+            io.read_to_end(&mut read).await.unwrap();
+            assert_eq!(read, [text, b"def"].concat());
+        }
     }
 }

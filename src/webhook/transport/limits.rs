@@ -13,8 +13,8 @@ const MIB: usize = 1024 * KIB;
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Connections open at once, handshakes included. 3,584: as many as three API servers may have, and 512 more.
-    /// One costs about 20 KB, so that all are 70 MiB. An API server pools 25 idle connections per client
-    /// configuration; no legitimate client comes near.
+    /// One costs about 20 KB, so that all are 70 MiB, and half as much when it is idle. An API server pools 25 idle
+    /// connections per client configuration; no legitimate client comes near.
     pub connections: usize,
     /// Connections open at once from one address. 1,024: an API server runs 600 requests at once, all
     /// of which may be writes, and those of `system:masters` beyond; when reviews pile up each has a
@@ -39,6 +39,9 @@ pub struct Limits {
     /// The same for a connection that has not brought any review. 5 s: a review that was answered with 429
     /// is sent again after one.
     pub idle_without_review: Duration,
+    /// Time after which a connection between two requests gives back its buffers. 1 s: one that an API server uses
+    /// all the time keeps them, and one in its pool does without.
+    pub release: Duration,
     /// Time from the first byte of a request head to its last. 5 s: a head is one packet.
     pub head: Duration,
     /// Time from the end of the head to the last byte of the reply handed to the socket layer.
@@ -98,6 +101,7 @@ impl Limits {
             first_byte: Duration::from_secs(10),
             idle: Duration::from_mins(2),
             idle_without_review: Duration::from_secs(5),
+            release: Duration::from_secs(1),
             head: Duration::from_secs(5),
             exchange: Duration::from_secs(35),
             reply: Duration::from_secs(10),

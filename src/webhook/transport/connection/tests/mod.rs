@@ -1,5 +1,7 @@
 //! Deadlines and drain of one connection, over an in-memory pipe in virtual time.
 
+mod idle;
+
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -7,7 +9,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use tokio::io::DuplexStream;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
 use crate::webhook::transport::body::read_body;
@@ -69,8 +71,16 @@ struct Client {
 
 impl Client {
     fn connect(port: &Arc<Port>) -> Self {
+        Self::connect_through(port, |served| served)
+    }
+
+    /// The same with what the server reads and writes made of its end of the pipe.
+    fn connect_through<IO>(port: &Arc<Port>, through: impl FnOnce(DuplexStream) -> IO) -> Self
+    where
+        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let (io, served) = tokio::io::duplex(64 * 1024);
-        let port = Arc::clone(port);
+        let (port, served) = (Arc::clone(port), through(served));
         let permit = ConnectionLimiter::new(&port.limits).acquire([10, 0, 0, 1].into()).unwrap();
         let handler = router(&port.limits);
         let end = tokio::spawn(async move { serve(served, &port, &handler, &permit).await });

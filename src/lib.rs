@@ -149,7 +149,7 @@
 //! # Invariants
 //!
 //! **Architecture invariant:** [`model`], [`binding`] and [`rules`] do no I/O and use no clock, no random numbers and
-//! no wire format. The time is an argument.
+//! no wire format. The time is an argument. Only hash tables have a random seed, see [`binding::NameHasher`].
 //!
 //! **Architecture invariant:** an object is absent only if a live read proved it. Until then a lookup returns
 //! [`binding::Lookup::Unknown`].

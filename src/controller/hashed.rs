@@ -1,25 +1,25 @@
 //! A map without an order, found by hash: in a tree of all objects that were written lately, a search compares seventeen
 //! names.
 //!
-//! Without a seed, as nothing here is random, and without iteration, so that no order shows. std's map has a seed. Names
-//! that fall together cost a tenant as many trials, and a search as little, as among the observed objects
-//! (`binding::objects`).
+//! Without iteration, so that no order shows.
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
+use std::hash::{BuildHasher, Hash};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+
+use crate::binding::NameHasher;
 
 /// Values by key.
 #[derive(Debug)]
 pub(super) struct Hashed<K, V> {
     table: HashTable<(K, V)>,
-    hasher: BuildHasherDefault<DefaultHasher>,
+    hasher: NameHasher,
 }
 
 impl<K, V> Default for Hashed<K, V> {
     fn default() -> Self {
-        Self { table: HashTable::new(), hasher: BuildHasherDefault::new() }
+        Self { table: HashTable::new(), hasher: NameHasher::default() }
     }
 }
 

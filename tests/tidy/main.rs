@@ -77,7 +77,7 @@ fn files_do_not_import_each_other_in_circles() {
 #[test]
 fn the_core_knows_no_wire_format_and_no_runtime() {
     let core = manifest::crates(&tree::file("crates/core/Cargo.toml"));
-    let expected = ["arcstr", "hashbrown", "jiff", "strsim", "thiserror"];
+    let expected = ["arcstr", "foldhash", "hashbrown", "jiff", "strsim", "thiserror"];
     assert_eq!(core.normal, expected, "a library more is more that a decision may depend on");
 }
 

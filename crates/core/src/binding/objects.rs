@@ -4,13 +4,14 @@
 //! each time. Not here: what else an object is found by, see `view`.
 
 use std::collections::{BTreeSet, btree_set};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
+use std::hash::{BuildHasher, Hash};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use super::name_hasher::NameHasher;
 use crate::model::{Claim, ClaimKey, Volume, VolumeName};
 
 /// An object that has a name of its own among those of its kind.
@@ -25,11 +26,9 @@ pub(super) trait Named: Clone {
 /// Objects of one kind.
 #[derive(Clone, Debug)]
 pub(super) struct Objects<T: Named> {
-    /// By the hash of the name, which stands in the object. Without a seed, as nothing here is random: to
-    /// find a name that falls together with another in a table of 100,000 takes a tenant 2²⁴ trials, and
-    /// costs a glance at one object more.
+    /// By the hash of the name, which stands in the object.
     table: HashTable<Arc<T>>,
-    hasher: BuildHasherDefault<DefaultHasher>,
+    hasher: NameHasher,
     names: BTreeSet<T::Name>,
 }
 
@@ -94,7 +93,7 @@ impl<T: Named> Objects<T> {
 
 impl<T: Named> Default for Objects<T> {
     fn default() -> Self {
-        Self { table: HashTable::new(), hasher: BuildHasherDefault::new(), names: BTreeSet::new() }
+        Self { table: HashTable::new(), hasher: NameHasher::default(), names: BTreeSet::new() }
     }
 }
 

@@ -4,19 +4,20 @@
 //! claims a search compares dozens of names. Not here: what a reservation means (`pairing`).
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::hash::BuildHasher;
 
 use arcstr::ArcStr;
 use hashbrown::HashTable;
 
+use super::name_hasher::NameHasher;
 use crate::model::{ClaimKey, VolumeName};
 
 /// Pairs of a claim and a volume that is reserved for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reservations {
-    /// By the hash of the claim; without a seed, as in `objects`.
+    /// By the hash of the claim.
     pairs: HashTable<(ClaimKey, VolumeName)>,
-    hasher: BuildHasherDefault<DefaultHasher>,
+    hasher: NameHasher,
     /// The namespaces of these claims, each with the number of its pairs.
     namespaces: BTreeMap<ArcStr, usize>,
 }

@@ -7,16 +7,14 @@ mod reason;
 mod volume;
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use super::planned::{PlannedClaim, PlannedVolume};
-use crate::binding::{FitCounts, Settlement, View, Write};
+use crate::binding::{FitCounts, NameHasher, Settlement, View, Write};
 use crate::cli::input::dump::PodCoverage;
 use crate::model::{Claim, ClaimKey, Volume, VolumeClass, VolumeName};
 
-/// A map for lookups, which is never iterated: a tree of 100,000 names compares dozens of them for each search. Without
-/// a seed, so that nothing is random.
-pub(in crate::cli) type ByHash<K, V> = hashbrown::HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+/// A map for lookups: no output depends on its order. A tree of 100,000 names compares dozens of them for each search.
+pub(in crate::cli) type ByHash<K, V> = hashbrown::HashMap<K, V, NameHasher>;
 
 /// Plans the claims and volumes of a settled cluster.
 #[derive(Clone)]

@@ -148,12 +148,8 @@ pub fn parse_metered<'a, T: Parse<'a>>(
     meter: &ByteMeter,
 ) -> Result<Bounded<T>, serde_json::Error> {
     let before = meter.bytes();
-    let budget = ParseBudget::new(labels, meter, Source::Reader);
-    let mut reader = Reader::new(text);
-    if let Ok(value) = T::parse(&budget, &mut reader)
-        && reader.end().is_ok()
-    {
-        return Ok(Bounded { value, is_cut: budget.is_cut.get() });
+    if let Some(usual) = parse_usual(text, labels, meter) {
+        return Ok(usual);
     }
     meter.reset(before);
     let budget = ParseBudget::new(labels, meter, Source::SerdeJson);
@@ -161,6 +157,19 @@ pub fn parse_metered<'a, T: Parse<'a>>(
     let value = T::parse(&budget, &mut deserializer);
     let value = value.and_then(|value| deserializer.end().map(|()| value)).map_err(shortened)?;
     Ok(Bounded { value, is_cut: budget.is_cut.get() })
+}
+
+/// The same for JSON as it usually is: nothing where only `serde_json` knows whether, and why, it is unusual.
+pub fn parse_usual<'a, T: Parse<'a>>(
+    text: &'a str,
+    labels: LabelUse<'_>,
+    meter: &ByteMeter,
+) -> Option<Bounded<T>> {
+    let budget = ParseBudget::new(labels, meter, Source::Reader);
+    let mut reader = Reader::new(text);
+    let value = T::parse(&budget, &mut reader).ok()?;
+    reader.end().ok()?;
+    Some(Bounded { value, is_cut: budget.is_cut.get() })
 }
 
 /// A part of an object with an allowance of its own, which neither takes from the rest of the object nor gives to it.

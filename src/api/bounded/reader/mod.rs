@@ -5,12 +5,16 @@
 //! decides whether it is JSON, and its errors are those that a client sees. What is accepted here, it accepts as well, with
 //! the same values: see the tests.
 
+mod runs;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
+
+use self::runs::{end_of_plain, end_of_space};
 
 /// The name of the newtype by which a value is asked for as text, see [`RawText`](super::RawText).
 pub(super) const RAW_TEXT: &str = "bindery raw text";
@@ -71,9 +75,7 @@ impl<'de> Reader<'de> {
     }
 
     fn skip_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
-            self.at += 1;
-        }
+        self.at = end_of_space(self.bytes(), self.at);
     }
 
     /// Skips white space and `byte`; whether it was there.
@@ -298,29 +300,6 @@ impl<'de> Iterator for MemberTexts<'de> {
         self.is_over = !matches!(member, Ok(Some(_)));
         member.transpose()
     }
-}
-
-/// Returns where, from `at` on, the first quote, backslash or control character stands, or the end.
-#[inline]
-fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGHS: u64 = ONES << 7;
-    // Eight bytes at a time: the high bit of a byte is set where the byte is below `least`, or follows one that is.
-    let below = |word: u64, least: u8| word.wrapping_sub(ONES * u64::from(least)) & !word;
-    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        let word = u64::from_le_bytes(*chunk);
-        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
-        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
-        let found = (quote | backslash | below(word, 0x20)) & HIGHS;
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    while bytes.get(at).is_some_and(|byte| !matches!(byte, b'"' | b'\\' | 0..=0x1f)) {
-        at += 1;
-    }
-    at
 }
 
 impl<'de> Deserializer<'de> for &mut Reader<'de> {

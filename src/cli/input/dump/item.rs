@@ -13,6 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::api::list::{ListText, usual_list};
 use crate::cli::exit::Failure;
 use crate::cli::input::listing::{Listing, SNAPSHOT_KIND};
 use crate::cli::input::metadata::{DEFAULT_NAMESPACE, JsonText};
@@ -34,8 +35,8 @@ struct Head<'a> {
     /// Whether metadata was seen; what has a kind says it before.
     has_metadata: bool,
     /// The metadata of what was read to its end.
-    metadata: Option<&'a RawValue>,
-    items: Option<Vec<&'a RawValue>>,
+    metadata: Option<&'a str>,
+    items: Option<Vec<&'a str>>,
     /// When a snapshot was taken, as it is written.
     taken_at: Option<JsonText<'a>>,
 }
@@ -62,6 +63,11 @@ pub(in crate::cli) fn sections<'a>(
     text: &'a str,
     source: &str,
 ) -> Result<Vec<DumpSection<'a>>, Failure> {
+    // Nearly every dump is one list.
+    let usual = usual_list(text).map(Head::of);
+    if let Some(section) = usual.and_then(Head::into_list) {
+        return Ok(vec![section]);
+    }
     let mut sections = Vec::new();
     let mut begin = 0;
     let mut heads = serde_json::Deserializer::from_str(text).into_iter::<Head<'a>>();
@@ -75,16 +81,11 @@ pub(in crate::cli) fn sections<'a>(
         })?;
         let end = heads.byte_offset();
         let listing = head.listing();
-        let taken_at = head.taken_at.as_ref().filter(|_| listing.is_snapshot());
-        let taken = taken_at.and_then(|text| text.0.parse().ok());
-        let items = if let Some((of_list, texts)) = head.of_items("").zip(head.items) {
-            let texts = texts.into_iter().map(RawValue::get);
-            texts.map(|text| DumpItem { text, of_list: of_list.clone() }).collect()
-        } else {
+        sections.push(head.into_list().unwrap_or_else(|| {
             let text = text.get(begin..end).unwrap_or_default();
-            vec![DumpItem { text, of_list: Arc::default() }]
-        };
-        sections.push(DumpSection { listing, taken, items });
+            let items = vec![DumpItem { text, of_list: Arc::default() }];
+            DumpSection { listing, taken: None, items }
+        }));
         begin = end;
     }
     Ok(sections)
@@ -109,7 +110,7 @@ impl<'a> DumpItem<'a> {
         let head = self.head(source)?;
         if let Some((of_list, texts)) = head.of_items(&self.of_list).zip(head.items) {
             return texts.iter().try_for_each(|text| {
-                DumpItem { text: text.get(), of_list: of_list.clone() }.find(source, found)
+                DumpItem { text, of_list: of_list.clone() }.find(source, found)
             });
         }
         let kind = head.kind.unwrap_or_else(|| Cow::Owned(self.of_list.to_string()));
@@ -144,13 +145,34 @@ impl<'de> Deserialize<'de> for Head<'de> {
     }
 }
 
-impl Head<'_> {
+impl<'a> Head<'a> {
+    /// That of a list.
+    fn of(list: ListText<'a>) -> Self {
+        Self {
+            kind: list.kind.map(Cow::Owned),
+            has_metadata: list.metadata.is_some(),
+            metadata: list.metadata.map(|metadata| metadata.0),
+            items: list.items.map(|items| items.into_iter().map(|item| item.0).collect()),
+            taken_at: list.taken_at.map(|text| JsonText(Cow::Owned(text))),
+        }
+    }
+
+    /// The section of what was read to its end, if it is a list.
+    fn into_list(self) -> Option<DumpSection<'a>> {
+        let (listing, of_list) = (self.listing(), self.of_items("")?);
+        let taken_at = self.taken_at.as_ref().filter(|_| listing.is_snapshot());
+        let taken = taken_at.and_then(|text| text.0.parse().ok());
+        let texts = self.items?.into_iter();
+        let items = texts.map(|text| DumpItem { text, of_list: Arc::clone(&of_list) }).collect();
+        Some(DumpSection { listing, taken, items })
+    }
+
     /// Returns what it proves about other objects.
     fn listing(&self) -> Listing {
         if self.items.is_none() {
             return Listing::part();
         }
-        let list = self.metadata.map(|metadata| serde_json::from_str(metadata.get()));
+        let list = self.metadata.map(serde_json::from_str);
         let Position { r#continue } = list.and_then(Result::ok).unwrap_or_default();
         let is_page = r#continue.is_some_and(|token| !token.0.is_empty());
         Listing::of(self.kind.as_deref().unwrap_or_default(), is_page)
@@ -215,8 +237,15 @@ impl<'de> Visitor<'de> for HeadReader<'_, 'de> {
                     let kind: Option<JsonText<'de>> = map.next_value()?;
                     self.head.kind = kind.map(|text| text.0);
                 }
-                ("items", _) => self.head.items = map.next_value()?,
-                ("metadata", Until::End) => self.head.metadata = map.next_value()?,
+                ("items", _) => {
+                    let items: Option<Vec<&RawValue>> = map.next_value()?;
+                    let texts = |items: Vec<&'de RawValue>| items.into_iter().map(RawValue::get);
+                    self.head.items = items.map(|items| texts(items).collect());
+                }
+                ("metadata", Until::End) => {
+                    let metadata: Option<&RawValue> = map.next_value()?;
+                    self.head.metadata = metadata.map(RawValue::get);
+                }
                 ("takenAt", Until::End) => self.head.taken_at = map.next_value()?,
                 (_, Until::Enough { of_list }) if self.head.is_enough(of_list) => {
                     return Err(A::Error::custom("the rest is not needed"));
@@ -236,4 +265,48 @@ impl<'de> Visitor<'de> for HeadReader<'_, 'de> {
 struct Position<'a> {
     #[serde(borrow)]
     r#continue: Option<JsonText<'a>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A member that is nested too deep for the reader of usual JSON.
+    fn deep() -> String {
+        format!(r#""deep": {}{},"#, "[".repeat(100), "]".repeat(100))
+    }
+
+    #[test]
+    fn a_list_is_the_same_whichever_reader_reads_it() {
+        let items = r#"[ {"kind": "PersistentVolume"} , {"metadata": {"name": "a"}}, {} ]"#;
+        for (kind, metadata) in [
+            (r#""List""#, r#"{"continue": "more"}"#),
+            (r#""PersistentVolumeList""#, "null"),
+            (r#""Snapshot""#, "{}"),
+        ] {
+            let list = |rest: &str| {
+                format!(
+                    r#" {{{rest}"items": {items}, "kind": {kind}, "metadata": {metadata},
+                    "takenAt": "2026-01-01T00:00:00Z"}}"#
+                )
+            };
+            let (usual, unusual) = (list(""), list(&deep()));
+            assert!(usual_list(&usual).is_some() && usual_list(&unusual).is_none());
+            let read = |text: &str| format!("{:?}", sections(text, "dump.json").unwrap());
+            assert_eq!(read(&usual), read(&unusual), "{kind}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_reported_as_before() {
+        let error = |text: &str| sections(text, "dump.json").unwrap_err().message;
+        let text = "{\"kind\": \"List\",\n\"items\": [{},]}";
+        assert_eq!(error(text), "dump.json:2:14: is not readable as JSON; make a new dump");
+        let text = r#"{"kind": "List", "items": {}}"#;
+        assert!(
+            error(text).starts_with("dump.json: an object cannot be read: "),
+            "{}",
+            error(text)
+        );
+    }
 }

@@ -82,7 +82,7 @@ pub fn fit(
 }
 
 /// The first term of the claim's selector that the volume does not match. It does not count for a reserved volume.
-pub(super) fn unmatched_term<'a>(volume: &Volume, claim: &'a Claim) -> Option<&'a Term> {
+fn unmatched_term<'a>(volume: &Volume, claim: &'a Claim) -> Option<&'a Term> {
     claim.selector.as_ref().and_then(|selector| selector.first_unmatched(&volume.labels))
 }
 

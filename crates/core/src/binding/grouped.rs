@@ -33,6 +33,22 @@ impl<T: Ord> Group for BTreeSet<T> {
     }
 }
 
+impl<K: Ord, V> Group for BTreeMap<K, V> {
+    type Entry = (K, V);
+
+    fn insert(&mut self, (key, value): (K, V)) {
+        self.insert(key, value);
+    }
+
+    fn remove(&mut self, (key, _): &(K, V)) {
+        self.remove(key);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
 /// Groups by key; none is empty.
 #[derive(Clone, Debug)]
 pub(super) struct Grouped<K, G>(BTreeMap<K, G>);

@@ -4,13 +4,13 @@
 //! the volumes are ordered by access modes (fewest first), then size, then name: the first that fits is the best.
 //! Not here: whether a volume fits (`fit`), and volumes that are reserved for a claim (`View`).
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::grouped::{Group, Grouped};
 use crate::model::annotations::TENANT;
 use crate::model::{
-    AccessModes, Claim, ClassName, Deletion, Quantity, Reservation, Volume, VolumeMode, VolumeName,
-    VolumePhase,
+    AccessModes, Claim, ClassName, Deletion, Labels, Quantity, Reservation, Volume, VolumeMode,
+    VolumeName, VolumePhase,
 };
 
 /// The free volumes of a view.
@@ -21,7 +21,8 @@ pub(super) struct FreeVolumes {
     of_tenants: ByKey,
 }
 
-type ByKey = Grouped<MatchKey, Grouped<ModeSet, BTreeSet<Candidate>>>;
+/// Each volume with its labels: most of those that a selector rules out are passed over here, without a search for them.
+type ByKey = Grouped<MatchKey, Grouped<ModeSet, BTreeMap<Candidate, Labels>>>;
 
 /// The fields that a volume and a claim must have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,32 +94,40 @@ impl FreeVolumes {
         }
     }
 
-    /// Returns the free volumes that match `claim` in class, modes and size, best first: fewest access modes,
+    /// Returns the free volumes that match `claim` in class, modes, size and labels, best first: fewest access modes,
     /// canonical order of the modes, smallest size, name.
     ///
     /// **Differs from Kubernetes** in ties only: there, sets of equally many modes and volumes of equal
     /// size come in random order.
     ///
-    /// Costs O(k log n) to the first name, for k sets of access modes and n volumes.
-    pub(super) fn candidates(&self, claim: &Claim) -> impl Iterator<Item = &VolumeName> {
+    /// Costs O(k log n) to the first name without a selector, for k sets of access modes and n volumes.
+    pub(super) fn candidates<'a>(
+        &'a self,
+        claim: &'a Claim,
+    ) -> impl Iterator<Item = &'a VolumeName> {
         candidates(&self.by_key, claim)
     }
 
     /// Returns those of the [`candidates`](Self::candidates) that carry a tenant's label, in the same order.
-    pub(super) fn candidates_of_tenants(&self, claim: &Claim) -> impl Iterator<Item = &VolumeName> {
+    pub(super) fn candidates_of_tenants<'a>(
+        &'a self,
+        claim: &'a Claim,
+    ) -> impl Iterator<Item = &'a VolumeName> {
         candidates(&self.of_tenants, claim)
     }
 }
 
-fn candidates<'a>(by_key: &'a ByKey, claim: &Claim) -> impl Iterator<Item = &'a VolumeName> {
+fn candidates<'a>(by_key: &'a ByKey, claim: &'a Claim) -> impl Iterator<Item = &'a VolumeName> {
     let match_key = MatchKey::of_claim(claim);
     let smallest = Candidate { size: claim.request.clone(), name: VolumeName::new("") };
-    let requested = claim.access_modes.clone();
     let sets = by_key.get(&match_key).into_iter().flat_map(Grouped::groups);
-    let offering = sets.filter(move |(set, _)| set.modes.offers(&requested));
+    let offering = sets.filter(|(set, _)| set.modes.offers(&claim.access_modes));
+    let is_selected =
+        |labels| claim.selector.as_ref().is_none_or(|selector| selector.matches(labels));
     offering
         .flat_map(move |(_, candidates)| candidates.range(smallest.clone()..))
-        .map(|candidate| &candidate.name)
+        .filter(move |(_, labels)| is_selected(labels))
+        .map(|(candidate, _)| &candidate.name)
 }
 
 /// Returns whether the volume can be bound to any claim that matches it.
@@ -130,13 +139,14 @@ pub(super) fn is_free(volume: &Volume) -> bool {
 
 /// Returns whether only the names decide which of two volumes is bound first.
 pub fn ranks_alike(one: &Volume, other: &Volume) -> bool {
-    let (match_key, (modes, candidate)) = place(one);
-    let (other_key, (other_modes, other_candidate)) = place(other);
+    let (match_key, (modes, (candidate, _))) = place(one);
+    let (other_key, (other_modes, (other_candidate, _))) = place(other);
     match_key == other_key && modes == other_modes && candidate.size == other_candidate.size
 }
 
-fn place(volume: &Volume) -> (MatchKey, (ModeSet, Candidate)) {
+fn place(volume: &Volume) -> (MatchKey, (ModeSet, (Candidate, Labels))) {
     let modes = volume.access_modes.clone();
     let candidate = Candidate { size: volume.capacity.clone(), name: volume.name.clone() };
+    let candidate = (candidate, volume.labels.clone());
     (MatchKey::of_volume(volume), (ModeSet { count: modes.count(), modes }, candidate))
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::claim::{ClaimOutcome, Loss};
 use super::collections::{Collection, ListedCollections};
-use super::fit::{FitCheck, fit, unmatched_term};
+use super::fit::{FitCheck, fit};
 use super::mismatch::Mismatch;
 use super::object_key::ObjectKey;
 use super::pairing::{Pairing, pairing};
@@ -210,7 +210,6 @@ fn of_tenant(
     let reserved = named.into_iter().chain(reserved).filter_map(|name| view.volume(name));
     let free =
         (has_searched && !waits).then(|| view.free_of_tenants_for(claim)).into_iter().flatten();
-    let free = free.filter(|volume| unmatched_term(volume, claim).is_none());
     reserved.chain(free).any(|volume| is_tenants(volume, claim)).then_some(Collection::Namespaces)
 }
 

@@ -54,8 +54,7 @@ struct AssumedReservations {
 }
 
 impl View {
-    /// A view that does not index which volumes are on which storage, nor which claims lost theirs. The binder
-    /// needs neither, and may hold a hundred thousand volumes.
+    /// A view that does not index which volumes are on which storage, nor which claims lost theirs: binding needs neither.
     pub fn for_binding() -> Self {
         Self { storages: VolumesByStorage::off(), ..Self::default() }
     }
@@ -169,14 +168,17 @@ impl View {
         self.naming.get(name).into_iter().flatten()
     }
 
-    /// The free volumes that `claim` could be given by class, modes and size, best first. What else
+    /// The free volumes that `claim` could be given by class, modes, size and labels, best first. What else
     /// speaks against one, [`fit`](super::fit()) knows.
-    pub fn free_for(&self, claim: &Claim) -> impl Iterator<Item = &Arc<Volume>> {
+    pub fn free_for<'a>(&'a self, claim: &'a Claim) -> impl Iterator<Item = &'a Arc<Volume>> {
         self.free.candidates(claim).filter_map(|name| self.volumes.get(name))
     }
 
     /// Those of the volumes that are [free for](Self::free_for) `claim` that carry a tenant's label.
-    pub(super) fn free_of_tenants_for(&self, claim: &Claim) -> impl Iterator<Item = &Arc<Volume>> {
+    pub(super) fn free_of_tenants_for<'a>(
+        &'a self,
+        claim: &'a Claim,
+    ) -> impl Iterator<Item = &'a Arc<Volume>> {
         self.free.candidates_of_tenants(claim).filter_map(|name| self.volumes.get(name))
     }
 

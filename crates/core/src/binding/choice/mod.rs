@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::fit::{Fit, FitCheck, fit, is_foreign, unmatched_term};
+use super::fit::{Fit, FitCheck, fit, is_foreign};
 use super::mismatch::Mismatch;
 use super::view::View;
 use crate::model::{BindingMode, Claim, Content, Reservation, Volume};
@@ -71,10 +71,8 @@ fn free(view: &View, claim: &Claim, asker: FitCheck<'_>) -> Choice {
         // Nor is one given that the data was not copied to.
         return Choice::NoMatch;
     }
-    // `fit` asks both too, and lists whatever else there is: selectors and tenancy may rule out thousands. The selector
-    // comes first: most claims have none, and those that have one rule out most volumes by it.
-    let free = view.free_for(claim).filter(|volume| unmatched_term(volume, claim).is_none());
-    let mut free = free.filter(|volume| !is_foreign(volume, claim, home));
+    // `fit` asks it too, and lists whatever else there is: tenancy may rule out thousands.
+    let mut free = view.free_for(claim).filter(|volume| !is_foreign(volume, claim, home));
     let free = free.find(|volume| fit(volume, claim, home, asker).is_ok());
     free.map_or(Choice::NoMatch, |volume| Choice::Free(Arc::clone(volume)))
 }

@@ -2,8 +2,8 @@
 //!
 //! Either of a bound pair names the other, and a namespace, a class, labels, annotations and finalizers are
 //! those of thousands of objects: each for itself would take half of the memory. What is shared is looked
-//! for in the view, next to where the object will stand, so that no index of texts has to be kept. Not
-//! here: what the texts mean.
+//! for in the view, next to where the object will stand, so that no index of texts has to be kept; labels are
+//! looked for among those that were seen lately. Not here: what the texts mean.
 
 use std::sync::Arc;
 
@@ -12,9 +12,10 @@ use crate::model::{Claim, ClassRequest, Reservation, Volume};
 
 impl View {
     /// Lets a volume that is not shared yet use the texts of itself before, of its claim and of a volume
-    /// next to it in its class.
-    pub(super) fn share_with_volume(&self, volume: &mut Arc<Volume>) {
+    /// next to it in its class, and labels that were seen lately.
+    pub(super) fn share_with_volume(&mut self, volume: &mut Arc<Volume>) {
         let Some(volume) = Arc::get_mut(volume) else { return };
+        self.recent_labels.share(&mut volume.labels);
         let old = self.volume(&volume.name);
         if let Some(old) = old {
             volume.name = old.name.clone();

@@ -31,6 +31,7 @@ mod pending_claims;
 mod pending_pods;
 mod prebind;
 mod read;
+mod recent_labels;
 mod recycle;
 mod reservations;
 mod settle;

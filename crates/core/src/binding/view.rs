@@ -18,6 +18,7 @@ use super::objects::Objects;
 use super::observed::Observed;
 use super::pending_claims::PendingClaims;
 use super::pending_pods::PendingPods;
+use super::recent_labels::RecentLabels;
 use super::reservations::Reservations;
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, DefaultMark, Namespace,
@@ -36,6 +37,7 @@ pub struct View {
     /// All volumes by class: a question about a class costs the volumes of that class only.
     by_class: VolumesByClass,
     free: FreeVolumes,
+    pub(super) recent_labels: RecentLabels,
     pods: PendingPods,
     /// Claims that are not bound: what affects all of them costs nothing for those that are.
     unbound: BTreeSet<ClaimKey>,

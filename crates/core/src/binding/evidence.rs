@@ -269,7 +269,8 @@ impl<'a> Evidence<'a> {
     /// The claim of this name and uid. Another uid under the name proves absence only live: the
     /// view may be older than the reference.
     pub fn holder(&self, key: &ClaimKey, uid: &Uid) -> Lookup<'a, Claim> {
-        let is_answered = self.confirmation(&Read::Claim(key.clone())) == Confirmation::Answered;
+        let read = self.live.claims.get(key);
+        let is_answered = matches!(read, Some(ReadResult::Found(_) | ReadResult::NotFound));
         match self.claim(key) {
             Lookup::Present(claim) if claim.uid.as_ref() == Some(uid) => Lookup::Present(claim),
             Lookup::Present(_) | Lookup::Unknown if self.view.is_gone(uid) => Lookup::Absent,

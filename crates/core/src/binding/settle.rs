@@ -49,9 +49,11 @@ pub fn settle(view: &mut View, order: &[ClaimKey], listed: &ListedCollections) -
     let mut claims: Vec<(ClaimKey, ClaimOutcome)> = claims.collect();
     let names = view.volumes().map(|volume| (volume.name.clone(), VolumeOutcome::Unseen));
     let mut volumes: Vec<(VolumeName, VolumeOutcome)> = names.collect();
-    let (live, competitors) = (LiveReads::default(), Competitors::default());
-    let (writes, missing) = (Vec::new(), BTreeMap::new());
-    let mut settling = Settling { view, listed, writes, live, missing, competitors };
+    // A claim takes four writes; what is not needed of the room for them takes no memory.
+    let writes = Vec::with_capacity(4 * order.len());
+    let (missing, competitors) = (BTreeMap::new(), Competitors::default());
+    let (live, has_read) = (nothing_read(), false);
+    let mut settling = Settling { view, listed, writes, live, has_read, missing, competitors };
     let mut was_missing = None;
     loop {
         let before = settling.writes.len();
@@ -78,6 +80,8 @@ struct Settling<'a> {
     writes: Vec<Write>,
     /// Live reads since the last write; reads of classes stay, as no decision writes those.
     live: LiveReads,
+    /// Whether there were any: most decisions need none.
+    has_read: bool,
     /// What is missing about objects.
     missing: BTreeMap<ObjectKey, MissingCollections>,
     competitors: Competitors,
@@ -151,9 +155,10 @@ impl Settling<'_> {
         object: &ObjectKey,
         decide: impl Fn(&Evidence<'_>, ProofInput<'_>) -> (Decision<W>, MissingCollections),
     ) -> (W, Progress) {
-        let classes = std::mem::take(&mut self.live.classes);
-        // Of what the view holds it shows what is now.
-        self.live = LiveReads { classes, recent: Recent::All, ..LiveReads::default() };
+        if std::mem::take(&mut self.has_read) {
+            let classes = std::mem::take(&mut self.live.classes);
+            self.live = LiveReads { classes, ..nothing_read() };
+        }
         loop {
             let evidence = Evidence::new(self.view, &self.live);
             let proof_input = self.proof_input();
@@ -163,6 +168,7 @@ impl Settling<'_> {
                     let failed = |read| self.live.confirmation(read) == Confirmation::Failed;
                     if !reads.iter().any(failed) {
                         self.live.answer_from(self.view, self.listed, &reads);
+                        self.has_read = true;
                         continue;
                     }
                     missing.extend(reads.iter().filter_map(Collection::of).map(|needed| needed.0));
@@ -204,6 +210,11 @@ impl Settling<'_> {
         }
         self.missing.insert(object.clone(), missing);
     }
+}
+
+/// No live reads: the view shows what is now of all that it holds.
+fn nothing_read() -> LiveReads {
+    LiveReads { recent: Recent::All, ..LiveReads::default() }
 }
 
 /// The decision about a claim, as far as it is proven, and what is missing about it.

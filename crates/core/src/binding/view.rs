@@ -384,11 +384,13 @@ impl View {
     /// Changes what the binder writes of a claim where it stands.
     pub(super) fn change_claim(&mut self, key: &ClaimKey, change: impl FnOnce(&mut Claim)) {
         let Some(held) = self.claims.get_mut(key) else { return };
-        let old = named_while_unbound(held).cloned();
+        let is_bound = |claim: &Claim| claim.phase == ClaimPhase::Bound;
+        let (old, was_bound) = (named_while_unbound(held).cloned(), is_bound(held));
         change(Arc::make_mut(held));
-        let new = named_while_unbound(held).cloned();
-        let is_unbound = held.phase != ClaimPhase::Bound;
-        self.index_unbound(key, is_unbound);
+        let (new, is_bound) = (named_while_unbound(held).cloned(), is_bound(held));
+        if is_bound != was_bound {
+            self.index_unbound(key, !is_bound);
+        }
         self.index_named(key, old.as_ref(), new.as_ref());
         self.waiting.remove(key);
     }

@@ -29,9 +29,9 @@ pub(super) fn alternatives<'a>(
         match write {
             Write::Reserve { volume, claim, chosen: ChosenBy::Binder, .. } => {
                 let Some(volume) = after.volume(&volume.name) else { continue };
-                free.change(volume, |count| count.saturating_sub(1));
+                let left = free.change(volume, |count| count.saturating_sub(1));
                 if let Some(claim) = after.claim(&claim.name) {
-                    reserved.insert(&claim.key, free.count(volume, claim));
+                    reserved.insert(&claim.key, left.admitted_by(claim));
                 }
             }
             Write::SetVolumeName { claim, chosen: ChosenBy::Binder, .. } => {
@@ -100,21 +100,23 @@ impl<'a> FreeVolumes<'a> {
         free
     }
 
-    /// Changes the count of the volumes that are equal to this one.
-    fn change(&mut self, volume: &'a Volume, changed: impl Fn(usize) -> usize) {
+    /// Changes the count of the volumes that are equal to this one, and returns it.
+    fn change(&mut self, volume: &'a Volume, changed: impl Fn(usize) -> usize) -> &FreeCount<'a> {
         let count = self.counts.entry(sort(volume)).or_default();
         count.total = changed(count.total);
         if self.by_labels {
             let of_labels = count.by_labels.entry(&volume.labels).or_default();
             *of_labels = changed(*of_labels);
         }
+        count
     }
+}
 
-    /// Returns how many of the volumes that are equal to this one the claim could be given.
-    fn count(&self, volume: &'a Volume, claim: &Claim) -> usize {
-        let Some(count) = self.counts.get(&sort(volume)) else { return 0 };
-        let Some(selector) = &claim.selector else { return count.total };
-        let admitted = count.by_labels.iter().filter(|(labels, _)| selector.matches(labels));
+impl FreeCount<'_> {
+    /// Returns how many of them the claim could be given.
+    fn admitted_by(&self, claim: &Claim) -> usize {
+        let Some(selector) = &claim.selector else { return self.total };
+        let admitted = self.by_labels.iter().filter(|(labels, _)| selector.matches(labels));
         admitted.map(|(_, count)| count).sum()
     }
 }

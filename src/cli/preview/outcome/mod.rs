@@ -45,18 +45,23 @@ impl<'a> Planner<'a> {
     /// Returns what becomes of all claims, in the order in which they are served.
     pub(in crate::cli) fn claims(&mut self) -> (Vec<&'a ClaimKey>, Vec<PlannedClaim>) {
         let (after, settlement) = (self.after, self.settlement);
-        let claims = settlement.claims.iter().filter_map(|(key, outcome)| {
-            after.claim(key).map(|claim| (key, self.claim(claim, outcome)))
-        });
-        claims.unzip()
+        let count = settlement.claims.len();
+        let (mut keys, mut claims) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for (key, outcome) in &settlement.claims {
+            let Some(claim) = after.claim(key) else { continue };
+            keys.push(key);
+            claims.push(self.claim(claim, outcome));
+        }
+        (keys, claims)
     }
 
     /// Returns what becomes of all volumes, by name.
     pub(in crate::cli) fn volumes(&self) -> Vec<PlannedVolume> {
-        let volumes = self.settlement.volumes.iter().filter_map(|(name, outcome)| {
+        let mut volumes = Vec::with_capacity(self.settlement.volumes.len());
+        volumes.extend(self.settlement.volumes.iter().filter_map(|(name, outcome)| {
             self.after.volume(name).map(|volume| self.volume(volume, outcome))
-        });
-        volumes.collect()
+        }));
+        volumes
     }
 }
 

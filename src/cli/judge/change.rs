@@ -4,6 +4,7 @@
 //! so that there is one way from an object to a verdict.
 
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::known::KnownObjects;
@@ -88,14 +89,16 @@ pub fn judge_proposal(
     terms: JudgeContext<'_>,
 ) -> Result<JudgedChange, ReviewError> {
     let mut proposal = proposal.clone();
+    let mut review = PreparedReview::of(&proposal, terms)?;
     let mut mutations = Vec::new();
     for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
-        mutations.extend(mutation(&mut proposal, endpoint, terms)?);
+        let applied = mutation(&mut proposal, &review, endpoint, terms)?;
+        if !applied.is_empty() {
+            review = PreparedReview::of(&proposal, terms)?;
+        }
+        mutations.extend(applied);
     }
-    let mut body = proposal.body();
-    review::prepare(&mut body)?;
-    let request = review::parse_request(&body, &terms.configuration.policy)?;
-    let judged = judge_change(&request.change, terms);
+    let judged = judge_change(&review.change, terms);
     Ok(JudgedChange { mutations, result: proposal.new, ..judged })
 }
 
@@ -147,18 +150,34 @@ fn question<'a>(change: &'a Change, endpoint: Endpoint, terms: JudgeContext<'a>)
     Question { endpoint, change, policy: &terms.configuration.policy, now: terms.now }
 }
 
-/// Applies the mutations of one webhook to the proposal.
+/// A proposal as the webhook receives it.
+struct PreparedReview {
+    body: Vec<u8>,
+    change: Change,
+}
+
+impl PreparedReview {
+    fn of(proposal: &ProposedChange, terms: JudgeContext<'_>) -> Result<Self, ReviewError> {
+        let mut body = proposal.body();
+        review::prepare(&mut body)?;
+        let request = review::parse_request(&body, &terms.configuration.policy)?;
+        Ok(Self { body, change: request.change })
+    }
+}
+
+/// Applies the mutations of one webhook to the proposal, of which `review` is the review.
 fn mutation(
     proposal: &mut ProposedChange,
+    review: &PreparedReview,
     endpoint: Endpoint,
     terms: JudgeContext<'_>,
 ) -> Result<Vec<AppliedMutation>, ReviewError> {
-    let mut body = proposal.body();
-    review::prepare(&mut body)?;
-    let request = review::parse_request(&body, &terms.configuration.policy)?;
-    let planned = planned(&request.change, endpoint, terms);
-    let texts = review::object_texts(&body)?;
+    let planned = planned(&review.change, endpoint, terms);
     let mut mutations = Vec::new();
+    if planned.plans.is_empty() {
+        return Ok(mutations);
+    }
+    let texts = review::object_texts(&review.body)?;
     for (mutation, plan) in &planned.plans {
         let Some(new) = &mut proposal.new else { break };
         let object = new.to_string();
@@ -205,6 +224,33 @@ fn made(
     Ok((mutation, patch))
 }
 
+/// The review of a change; the objects, which may be large, are not copied.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Review<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    request: ReviewRequest<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReviewRequest<'a> {
+    dry_run: bool,
+    name: &'a str,
+    namespace: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_object: Option<&'a Value>,
+    operation: &'static str,
+    resource: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sub_resource: Option<&'static str>,
+    uid: &'static str,
+    user_info: Value,
+}
+
 impl ProposedChange {
     /// CREATE, UPDATE or DELETE.
     pub fn operation(&self) -> &'static str {
@@ -224,27 +270,26 @@ impl ProposedChange {
                 "persistentvolumeclaims"
             }
         };
-        let mut request = json!({
-            "uid": "check", "operation": self.operation(), "dryRun": true,
-            "resource": {"group": "", "version": "v1", "resource": resource},
-            "namespace": self.key.namespace, "name": self.key.name,
-            "userInfo": {"username": self.user.name, "groups": self.user.groups},
-        });
-        let subresource = match self.part {
+        let sub_resource = match self.part {
             Part::Main => None,
             Part::Status => Some("status"),
             Part::Finalize => Some("finalize"),
         };
-        if let Some(subresource) = subresource {
-            request["subResource"] = json!(subresource);
-        }
-        for (field, object) in [("object", &self.new), ("oldObject", &self.old)] {
-            if let Some(object) = object {
-                request[field] = object.clone();
-            }
-        }
-        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
-            .to_string()
-            .into_bytes()
+        let request = ReviewRequest {
+            dry_run: true,
+            name: &self.key.name,
+            namespace: &self.key.namespace,
+            object: self.new.as_ref(),
+            old_object: self.old.as_ref(),
+            operation: self.operation(),
+            resource: json!({"group": "", "version": "v1", "resource": resource}),
+            sub_resource,
+            uid: "check",
+            user_info: json!({"username": self.user.name, "groups": self.user.groups}),
+        };
+        let review =
+            Review { api_version: "admission.k8s.io/v1", kind: "AdmissionReview", request };
+        // Writing texts and values to memory cannot fail.
+        serde_json::to_vec(&review).unwrap_or_default()
     }
 }

@@ -8,6 +8,8 @@ mod run;
 mod stateful_set;
 mod unverified;
 
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::Duration;
 
 use self::run::Run;
@@ -32,10 +34,16 @@ pub fn run(arguments: &CheckArgs) -> Result<Exit, Failure> {
         depth: if arguments.recursive { Depth::Tree } else { Depth::Folder },
         namespace: &arguments.namespace,
     };
-    let head = manifests::read(sources(&arguments.filename))?;
-    let base = manifests::read(sources(&arguments.old))?;
-    let deletions = deletions(arguments)?;
-    let known = stored_objects(arguments)?;
+    let changes = || {
+        let head = manifests::read(sources(&arguments.filename))?;
+        Ok((head, manifests::read(sources(&arguments.old))?, deletions(arguments)?))
+    };
+    let ((head, base, deletions), known) = if is_cluster(arguments) {
+        // Without changes that can be read, no request is sent.
+        (changes()?, stored_objects(arguments)?)
+    } else {
+        read_beside(changes, || stored_objects(arguments))?
+    };
     let mut run = Run::new(arguments, configuration, known, &head, base)?;
     run.judge_all(&head, &deletions)?;
     let now = run.now;
@@ -49,6 +57,23 @@ pub fn run(arguments: &CheckArgs) -> Result<Exit, Failure> {
         Colour::of_standard_output(arguments.report.no_color),
     )?;
     Ok(exit(&report.summary, arguments))
+}
+
+/// Reads the changes on one core and what is stored on the others. If neither can be read, the error is that of the changes.
+fn read_beside<C, S: Send>(
+    changes: impl FnOnce() -> Result<C, Failure>,
+    stored: impl FnOnce() -> Result<S, Failure> + Send,
+) -> Result<(C, S), Failure> {
+    thread::scope(|scope| {
+        let stored = scope.spawn(stored);
+        let changes = changes();
+        let stored = stored.join().unwrap_or_else(|panic| resume_unwind(panic));
+        Ok((changes?, stored?))
+    })
+}
+
+fn is_cluster(arguments: &CheckArgs) -> bool {
+    arguments.live.iter().any(|path| path.as_os_str() == "cluster")
 }
 
 fn reject_contradictions(arguments: &CheckArgs) -> Result<(), Failure> {
@@ -70,7 +95,7 @@ fn reject_contradictions(arguments: &CheckArgs) -> Result<(), Failure> {
 /// The objects that are stored, from what `--live` names.
 fn stored_objects(arguments: &CheckArgs) -> Result<KnownObjects, Failure> {
     let CheckArgs { live, max_age, cluster, .. } = arguments;
-    let is_cluster = live.iter().any(|path| path.as_os_str() == "cluster");
+    let is_cluster = is_cluster(arguments);
     let paths = match live.as_slice() {
         [] => return Ok(KnownObjects::new(ObjectSource::Input)),
         [_, _, ..] if is_cluster => {

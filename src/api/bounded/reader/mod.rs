@@ -14,7 +14,7 @@ use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use self::runs::{end_of_plain, end_of_space};
+use self::runs::{TextMarks, end_of_space};
 
 /// The name of the newtype by which a value is asked for as text, see [`RawText`](super::RawText).
 pub(super) const RAW_TEXT: &str = "bindery raw text";
@@ -48,12 +48,13 @@ impl Error for Unusual {
 pub(super) struct Reader<'de> {
     text: &'de str,
     at: usize,
+    marks: TextMarks,
 }
 
 impl<'de> Reader<'de> {
     /// The beginning of a text.
     pub(super) fn new(text: &'de str) -> Self {
-        Self { text, at: 0 }
+        Self { text, at: 0, marks: TextMarks::new() }
     }
 
     /// An error unless nothing but white space is left.
@@ -102,21 +103,29 @@ impl<'de> Reader<'de> {
     }
 
     /// Skips a text whose quote has been read; whether it has an escape.
+    #[inline]
     fn skip_text(&mut self) -> Result<bool, Unusual> {
-        let mut has_escape = false;
+        self.at = self.marks.next(self.bytes(), self.at);
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(false);
+        }
+        self.skip_text_with_escapes()
+    }
+
+    /// Skips the rest of a text from its first escape.
+    #[cold]
+    fn skip_text_with_escapes(&mut self) -> Result<bool, Unusual> {
         loop {
-            self.at = end_of_plain(self.bytes(), self.at);
             let byte = self.peek().ok_or(Unusual)?;
             self.at += 1;
             match byte {
-                b'"' => return Ok(has_escape),
-                b'\\' => {
-                    has_escape = true;
-                    self.skip_escape()?;
-                }
+                b'"' => return Ok(true),
+                b'\\' => self.skip_escape()?,
                 // A control character.
                 _ => return Err(Unusual),
             }
+            self.at = self.marks.next(self.bytes(), self.at);
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::de::{Error as _, IgnoredAny};
 
 use super::bounded::{
-    ByteMeter, LabelUse, OptionalText, RawText, Section, Text, parse_metered, wire,
+    ByteMeter, LabelUse, Nested, OptionalText, Section, Text, parse_metered, wire,
 };
 use super::metadata::Metadata;
 use super::object::{ObjectWire, StatusWire};
@@ -15,7 +15,7 @@ use crate::model::{
 };
 
 wire! {
-    struct ClaimSpecWire<'a> {
+    pub(super) struct ClaimSpecWire<'a> {
         access_modes: AccessModes = "accessModes",
         resources: Option<ResourcesWire> = "resources",
         volume_mode: Option<Text<'a>> = "volumeMode",
@@ -33,11 +33,15 @@ wire! {
     }
 }
 
+/// A claim as it is sent.
+pub(super) type ClaimWire<'a> = ObjectWire<'a, ClaimSpecWire<'a>>;
+
 /// Parses a stored claim from its JSON text. `namespace` is used if the object names none. An unknown selector
 /// operator is an error too: without its selector, the claim would match any volume.
 pub fn claim(text: &str, namespace: &str) -> Result<Claim, serde_json::Error> {
     let meter = ByteMeter::default();
-    let ObjectWire { metadata, spec, status } = parse_metered(text, LabelUse::Skip, &meter)?.value;
+    let wire: ClaimWire<'_> = parse_metered(text, LabelUse::Skip, &meter)?.value;
+    let ObjectWire { metadata, spec, status } = wire;
     let mut spec = spec_of(spec, &meter)?;
     let chosen_by = spec.selector.take().map(chosen_by).transpose();
     let selector =
@@ -45,10 +49,10 @@ pub fn claim(text: &str, namespace: &str) -> Result<Claim, serde_json::Error> {
     Ok(Claim { selector, ..assemble(metadata, spec, status, namespace) })
 }
 
-/// A claim from an object of a review that was parsed up to its spec. A selector that the API server is about to
+/// A claim from an object of a review. A selector that the API server is about to
 /// reject counts as absent: no object is denied for its shape here.
 pub(super) fn claim_of(
-    wire: ObjectWire<'_>,
+    wire: ClaimWire<'_>,
     namespace: &str,
     meter: &ByteMeter,
 ) -> Result<Claim, serde_json::Error> {
@@ -58,11 +62,10 @@ pub(super) fn claim_of(
 }
 
 fn spec_of<'a>(
-    text: Option<RawText<'a>>,
+    spec: Option<Nested<'a, ClaimSpecWire<'a>>>,
     meter: &ByteMeter,
 ) -> Result<ClaimSpecWire<'a>, serde_json::Error> {
-    let Some(text) = text else { return Ok(ClaimSpecWire::default()) };
-    Ok(parse_metered(text.0, LabelUse::Skip, meter)?.value)
+    Ok(spec.map(|spec| spec.value(meter)).transpose()?.unwrap_or_default())
 }
 
 fn chosen_by(wire: Section<SelectorWire<'_>>) -> Result<Selector, TermError> {

@@ -1,11 +1,10 @@
 //! The wire form of volumes, claims and namespaces.
 //!
-//! What they have in common is parsed in one pass, before the kind is known; their specs stay text until then. Not
-//! here: the spec of claims (`claim`).
+//! All of it is read in one pass. Not here: the spec of claims (`claim`).
 
 use serde::de::IgnoredAny;
 
-use super::bounded::{List, RawText, Section, Text, wire};
+use super::bounded::{List, Nested, RawText, Section, Text, wire};
 use super::metadata::Metadata;
 use super::quantity::CapacityWire;
 use super::topology::NodeSelectorWire;
@@ -15,11 +14,11 @@ use crate::model::AccessModes;
 pub(super) type SourceField<'a> = Option<Box<SourceWire<'a>>>;
 
 wire! {
-    /// A volume, a claim or a namespace.
+    /// A volume, a claim or a namespace, with its spec.
     #[derive(Debug)]
-    pub(super) struct ObjectWire<'a> {
+    pub(super) struct ObjectWire<'a, S> {
         pub(super) metadata: Metadata<'a> = "metadata",
-        pub(super) spec: Option<RawText<'a>> = "spec",
+        pub(super) spec: Option<Nested<'a, S>> = "spec",
         pub(super) status: Option<StatusWire<'a>> = "status",
     }
 
@@ -105,5 +104,16 @@ wire! {
         pub(super) volume_path: Option<Text<'a>> = "volumePath",
         pub(super) system: Option<Text<'a>> = "system",
         pub(super) volume_name: Option<Text<'a>> = "volumeName",
+    }
+}
+
+impl<'a, S> ObjectWire<'a, S> {
+    /// The same with another spec.
+    pub(super) fn with_spec<T>(
+        self,
+        other: impl FnOnce(Nested<'a, S>) -> Nested<'a, T>,
+    ) -> ObjectWire<'a, T> {
+        let Self { metadata, spec, status } = self;
+        ObjectWire { metadata, spec: spec.map(other), status }
     }
 }

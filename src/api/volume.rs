@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::bounded::{ByteMeter, LabelUse, OptionalText, Section, parse_metered};
+use super::bounded::{ByteMeter, LabelUse, Nested, OptionalText, Section, parse_metered};
 use super::digest::Digest;
 use super::metadata::Metadata;
 use super::object::{NodeAffinityWire, ObjectWire, ReferenceWire, StatusWire, VolumeSpecWire};
@@ -44,9 +44,9 @@ pub fn volume(text: &str, wanted: Wanted) -> Result<ReadVolume<'_>, serde_json::
         Wanted::Storage => LabelUse::Judged,
     };
     let meter = ByteMeter::default();
-    let outer: ObjectWire<'_> = parse_metered(text, labels, &meter)?.value;
-    let spec = spec_of(&outer, &meter)?;
-    let mut read = volume_of(outer, spec);
+    let mut wire: VolumeWire<'_> = parse_metered(text, labels, &meter)?.value;
+    let spec = spec_of(wire.spec.take(), &meter)?;
+    let mut read = volume_of(wire, spec);
     if wanted == Wanted::Labels {
         // Only files can be recycled, and so only files can be lost to a recycler.
         read.volume.storage =
@@ -72,13 +72,16 @@ pub(super) struct Spec<'a> {
     found: BackingStorage,
 }
 
-/// The spec of an object that was read up to it.
+/// A volume as it is sent.
+pub(super) type VolumeWire<'a> = ObjectWire<'a, VolumeSpecWire<'a>>;
+
+/// The spec of an object, if it has one.
 pub(super) fn spec_of<'a>(
-    wire: &ObjectWire<'a>,
+    wire: Option<Nested<'a, VolumeSpecWire<'a>>>,
     meter: &ByteMeter,
 ) -> Result<Spec<'a>, serde_json::Error> {
-    let text = wire.spec.map_or("{}", |spec| spec.0);
-    let spec: VolumeSpecWire<'a> = parse_metered(text, LabelUse::Skip, meter)?.value;
+    let text = wire.as_ref().map_or("{}", |spec| spec.text);
+    let spec = wire.map(|spec| spec.value(meter)).transpose()?.unwrap_or_default();
     let found = found(&spec);
     let claim_ref = spec.claim_ref.as_ref();
     Ok(Spec {
@@ -118,20 +121,20 @@ fn node_affinity(
     Ok(wire.required.map_or(NodeAffinity::Unrestricted, |required| affinity(&required)))
 }
 
-/// The spec of what an update makes of the object whose spec is `old`: mostly the same, which is read once.
+/// The spec of what an update makes of the object whose spec is `old`: mostly the same.
 pub(super) fn spec_after<'a>(
     old: &Spec<'a>,
-    wire: &ObjectWire<'a>,
+    wire: Option<Nested<'a, VolumeSpecWire<'a>>>,
     meter: &ByteMeter,
 ) -> Result<Spec<'a>, serde_json::Error> {
-    match wire.spec {
-        Some(new) if new.0 == old.text => Ok(old.clone()),
-        Some(_) | None => spec_of(wire, meter),
+    match wire {
+        Some(new) if new.text == old.text => Ok(old.clone()),
+        new => spec_of(new, meter),
     }
 }
 
-/// The volume of an object and its spec.
-pub(super) fn volume_of<'a>(wire: ObjectWire<'a>, spec: Spec<'a>) -> ReadVolume<'a> {
+/// The volume of an object whose spec was taken out.
+pub(super) fn volume_of<'a>(wire: VolumeWire<'a>, spec: Spec<'a>) -> ReadVolume<'a> {
     let Spec { text, mount_options, .. } = spec;
     let volume = assemble(wire.metadata, spec, wire.status);
     ReadVolume { volume, spec: text, mount_options }

@@ -22,7 +22,7 @@ pub use self::collections::{MatchLabels, ReadLabels};
 use self::reader::Reader;
 pub use self::reader::{MemberTexts, Unusual};
 pub use self::wire::{
-    Parse, RawText, Seed, StrSeed, WireCollection, WireObject, WithText, parse_collection,
+    Nested, Parse, RawText, Seed, StrSeed, WireCollection, WireObject, WithText, parse_collection,
     parse_object,
 };
 pub(super) use self::wire::{parsed_as_collection, wire};

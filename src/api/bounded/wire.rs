@@ -11,7 +11,7 @@ use serde::de::{
 use serde_json::value::RawValue;
 
 use super::reader::{RAW_TEXT, VALUE_AND_TEXT};
-use super::{ParseBudget, Source};
+use super::{ByteMeter, LabelUse, ParseBudget, Source, parse_metered};
 
 /// A type that is parsed within a budget.
 pub trait Parse<'de>: Sized {
@@ -291,6 +291,54 @@ impl<'de: 'a, 'a, T: Parse<'de>> Parse<'de> for WithText<'a, T> {
                 let text = <&RawValue>::deserialize(deserializer)?.get();
                 let value = T::parse(budget, &mut serde_json::Deserializer::from_str(text));
                 Ok(Self { value: value.map_err(D::Error::custom)?, text })
+            }
+        }
+    }
+}
+
+/// An object inside another: with an allowance of its own, and without labels.
+///
+/// Where the text is usual, it is read in the same pass as what is around it. Else only its text is kept, so that an error
+/// has its place in this object.
+#[derive(Debug)]
+pub struct Nested<'a, T> {
+    /// Its text; it is JSON.
+    pub text: &'a str,
+    /// In a box, as it is moved more often than it is read.
+    read: Option<Box<T>>,
+}
+
+impl<'a, T: Parse<'a>> Nested<'a, T> {
+    /// What it says.
+    pub fn value(self, meter: &ByteMeter) -> Result<T, serde_json::Error> {
+        match self.read {
+            Some(read) => Ok(*read),
+            None => Ok(parse_metered(self.text, LabelUse::Skip, meter)?.value),
+        }
+    }
+}
+
+impl<'a, T> Nested<'a, T> {
+    /// Its text alone, to be read as something else.
+    pub fn unread<U>(self) -> Nested<'a, U> {
+        Nested { text: self.text, read: None }
+    }
+}
+
+impl<'de: 'a, 'a, T: Parse<'de>> Parse<'de> for Nested<'a, T> {
+    fn parse<D: Deserializer<'de>>(
+        budget: &ParseBudget<'_>,
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        match budget.source {
+            Source::Reader => {
+                let own = ParseBudget::new(LabelUse::Skip, budget.meter, budget.source);
+                let WithText { value, text } = WithText::<Box<T>>::parse(&own, deserializer)?;
+                Ok(Self { text, read: Some(value) })
+            }
+            Source::SerdeJson => {
+                let RawText(text) = RawText::parse(budget, deserializer)?;
+                Ok(Self { text, read: None })
             }
         }
     }

@@ -1,7 +1,6 @@
 //! AdmissionReview: bytes to a change, a verdict to bytes.
 //!
-//! What all objects share is parsed with the envelope; their specs stay borrowed text until their kind is known. A
-//! request that cannot be parsed is an error here and an HTTP 4xx on the wire, never a review without uid: the API server
+//! Envelope and objects are parsed in one pass. A request that cannot be parsed is an error here and an HTTP 4xx on the wire, never a review without uid: the API server
 //! would count that as a failed call and, where the failure policy is Ignore, let the change pass.
 //!
 //! Nothing in the envelope is copied that a client could make large.
@@ -19,22 +18,23 @@ pub use self::body::{is_shortened, prepare};
 pub use self::error::ReviewError;
 use self::error::UID_BYTES_MAX;
 use super::bounded::{
-    ByteMeter, LabelUse, List, OptionalText, RawText, Section, Text, parse, parse_metered, wire,
+    ByteMeter, LabelUse, List, Nested, OptionalText, Parse, RawText, Section, Text, parse,
+    parse_metered, wire,
 };
-use super::claim::claim_of;
+use super::claim::{ClaimSpecWire, claim_of};
 use super::metadata::Metadata;
-use super::namespace::namespace_of;
-use super::object::ObjectWire;
+use super::namespace::{NamespaceWire, namespace_of};
+use super::object::{ObjectWire, VolumeSpecWire};
 use super::spec_change::spec_change;
-use super::volume::{spec_after, spec_of, volume_of};
+use super::volume::{VolumeWire, spec_after, spec_of, volume_of};
 use crate::model::Owner;
 use crate::rules::{
     AddedOwners, Change, ChangedObject, Detail, Field, OWNERS_ADDED_MAX, Part, Policy, Transition,
     User,
 };
 
-/// A review whose objects are read as far as their kind does not matter.
-type ReadReview<'a> = ReviewWire<'a, ObjectWire<'a>>;
+/// A review whose objects are read with these specs.
+type ReadReview<'a, S> = ReviewWire<'a, ObjectWire<'a, S>>;
 
 /// A review whose objects stay text.
 type TextReview<'a> = ReviewWire<'a, RawText<'a>>;
@@ -101,11 +101,52 @@ pub enum DryRun {
     Yes,
 }
 
+/// What the objects of a review are read as, before it is known what they are. What turns out to be something else is read
+/// once more.
+trait ReviewedSpec<'a>: Parse<'a> {
+    /// The spec of a volume.
+    fn volume(spec: Nested<'a, Self>) -> Nested<'a, VolumeSpecWire<'a>> {
+        spec.unread()
+    }
+
+    /// The spec of a claim.
+    fn claim(spec: Nested<'a, Self>) -> Nested<'a, ClaimSpecWire<'a>> {
+        spec.unread()
+    }
+}
+
+impl<'a> ReviewedSpec<'a> for VolumeSpecWire<'a> {
+    fn volume(spec: Nested<'a, Self>) -> Nested<'a, Self> {
+        spec
+    }
+}
+
+impl<'a> ReviewedSpec<'a> for ClaimSpecWire<'a> {
+    fn claim(spec: Nested<'a, Self>) -> Nested<'a, Self> {
+        spec
+    }
+}
+
+/// Where an API server has written the resource: before anything that a user can make long.
+const HEAD_BYTES: usize = 512;
+
 /// Parses a prepared review. `policy` says which accounts are trusted.
 pub fn parse_request(body: &[u8], policy: &Policy) -> Result<AdmissionRequest, ReviewError> {
-    let meter = ByteMeter::default();
     let text = text_of(body)?;
-    let read = parse_metered::<ReadReview<'_>>(text, LabelUse::Judged, &meter);
+    let head = text.get(..text.floor_char_boundary(HEAD_BYTES)).unwrap_or_default();
+    if head.contains("\"persistentvolumeclaims\"") {
+        request_of::<ClaimSpecWire<'_>>(text, policy)
+    } else {
+        request_of::<VolumeSpecWire<'_>>(text, policy)
+    }
+}
+
+fn request_of<'a, S: ReviewedSpec<'a>>(
+    text: &'a str,
+    policy: &Policy,
+) -> Result<AdmissionRequest, ReviewError> {
+    let meter = ByteMeter::default();
+    let read = parse_metered::<ReadReview<'a, S>>(text, LabelUse::Judged, &meter);
     let read = read.map_err(|error| explain(text, error))?;
     let request = envelope(read.value)?;
     let part = part(&request)?;
@@ -119,19 +160,20 @@ pub fn parse_request(body: &[u8], policy: &Policy) -> Result<AdmissionRequest, R
     let dry_run = if request.dry_run == Some(true) { DryRun::Yes } else { DryRun::No };
     let owners_added = owners_added(&objects);
     let (subject, detail) = match kind {
-        Kind::Volume => volumes(objects, &meter)?,
+        Kind::Volume => volumes(objects.map(|wire| wire.with_spec(S::volume)), &meter)?,
         Kind::Claim => {
             let namespace = request.namespace.or_empty();
-            let claim = |wire, _| claim_of(wire, namespace, &meter);
+            let claim =
+                |wire: ObjectWire<'a, S>, _| claim_of(wire.with_spec(S::claim), namespace, &meter);
             (ChangedObject::Claim(each(objects, [SPEC, OLD_SPEC], claim)?), Detail::default())
         }
         Kind::Namespace => {
             let keys = &policy.parameters.namespace_labels;
-            let texts = object_texts(body)?;
+            let texts = object_texts(text.as_bytes())?;
             // The configuration decides which labels are guarded, so the objects are read again.
             let namespace = |_, field| {
                 let text = if field == OBJECT { texts.object } else { texts.old_object };
-                parse_metered(text, LabelUse::Only(keys), &meter)
+                parse_metered::<NamespaceWire<'_>>(text, LabelUse::Only(keys), &meter)
                     .map(|read| namespace_of(read.value))
             };
             let transition = each(objects, [OBJECT, OLD_OBJECT], namespace)?;
@@ -176,7 +218,7 @@ fn explain(text: &str, error: serde_json::Error) -> ReviewError {
         let objects = transition(&request.operation, request.object, request.old_object)?;
         kind(&request.resource)?;
         let read = |field, text: RawText<'_>| {
-            let read = parse::<ObjectWire<'_>>(text.0, LabelUse::Judged);
+            let read = parse::<ObjectWire<'_, RawText<'_>>>(text.0, LabelUse::Judged);
             read.map(drop).map_err(|error| ReviewError::Object { field, error })
         };
         match objects {
@@ -261,7 +303,7 @@ fn transition<O>(
 }
 
 /// The owners that the new object has and the old one has not.
-fn owners_added(objects: &Transition<ObjectWire<'_>>) -> AddedOwners {
+fn owners_added<S>(objects: &Transition<ObjectWire<'_, S>>) -> AddedOwners {
     let (old, new) = match objects {
         Transition::Create(new) => (None, &new.metadata),
         Transition::Update { old, new } => (Some(&old.metadata), &new.metadata),
@@ -281,18 +323,18 @@ fn owners_added(objects: &Transition<ObjectWire<'_>>) -> AddedOwners {
 }
 
 fn volumes(
-    objects: Transition<ObjectWire<'_>>,
+    objects: Transition<VolumeWire<'_>>,
     meter: &ByteMeter,
 ) -> Result<(ChangedObject, Detail), ReviewError> {
     let at = |field| move |error| ReviewError::Object { field, error };
     let (transition, detail) = match objects {
-        Transition::Create(new) => {
-            let spec = spec_of(&new, meter).map_err(at(SPEC))?;
+        Transition::Create(mut new) => {
+            let spec = spec_of(new.spec.take(), meter).map_err(at(SPEC))?;
             (Transition::Create(volume_of(new, spec).volume), Detail::default())
         }
-        Transition::Update { old, new } => {
-            let spec = spec_of(&old, meter).map_err(at(OLD_SPEC))?;
-            let spec_after = spec_after(&spec, &new, meter).map_err(at(SPEC))?;
+        Transition::Update { mut old, mut new } => {
+            let spec = spec_of(old.spec.take(), meter).map_err(at(OLD_SPEC))?;
+            let spec_after = spec_after(&spec, new.spec.take(), meter).map_err(at(SPEC))?;
             let (old, new) = (volume_of(old, spec), volume_of(new, spec_after));
             let field = |old, new| if old == new { Field::Same } else { Field::Changed };
             let detail = Detail {
@@ -302,8 +344,8 @@ fn volumes(
             };
             (Transition::Update { old: old.volume, new: new.volume }, detail)
         }
-        Transition::Delete(old) => {
-            let spec = spec_of(&old, meter).map_err(at(OLD_SPEC))?;
+        Transition::Delete(mut old) => {
+            let spec = spec_of(old.spec.take(), meter).map_err(at(OLD_SPEC))?;
             (Transition::Delete(volume_of(old, spec).volume), Detail::default())
         }
     };
@@ -311,10 +353,10 @@ fn volumes(
 }
 
 /// The objects as `read` reads each; `new` and `old` name, in errors, what it reads of them.
-fn each<'a, T>(
-    objects: Transition<ObjectWire<'a>>,
+fn each<O, T>(
+    objects: Transition<O>,
     [new, old]: [&'static str; 2],
-    read: impl Fn(ObjectWire<'a>, &'static str) -> Result<T, serde_json::Error>,
+    read: impl Fn(O, &'static str) -> Result<T, serde_json::Error>,
 ) -> Result<Transition<T>, ReviewError> {
     let read =
         |wire, field| read(wire, field).map_err(|error| ReviewError::Object { field, error });

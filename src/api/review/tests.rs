@@ -51,6 +51,40 @@ fn the_namespace_of_the_request_stands_in_for_that_of_the_object() {
     assert_eq!(key(json!({"name": "data", "namespace": "qa"})), "qa/data");
 }
 
+/// Of what kind the objects are is guessed before they are read, and what is unusual is read in another way.
+#[test]
+fn a_spec_is_the_same_wherever_the_resource_stands_and_whatever_is_beside_it() {
+    let spec = json!({
+        "capacity": {"storage": "2Gi"}, "resources": {"requests": {"storage": "3Gi"}},
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "fast",
+    });
+    let deep = serde_json::from_str::<Value>(&format!("{}{}", "[".repeat(80), "]".repeat(80)));
+    for (resource, amount_of) in [("persistentvolumes", "2Gi"), ("persistentvolumeclaims", "3Gi")] {
+        let of = |extra: Value, deep: Value| {
+            let mut object = json!({"metadata": {"name": "data"}, "spec": spec});
+            object["spec"]["deep"] = deep;
+            let resource = json!({"group": "", "version": "v1", "resource": resource});
+            change(&json!({"a": extra, "object": object, "resource": resource})).subject
+        };
+        let usual = of(json!(1), json!(1));
+        let amount = match &usual {
+            ChangedObject::Volume(volume) => &volume.latest().capacity,
+            ChangedObject::Claim(claim) => &claim.latest().request,
+            ChangedObject::Namespace(_) => panic!("{usual:?}"),
+        };
+        assert_eq!(amount.to_string(), amount_of);
+        let others = ["\"persistentvolumeclaims\"".to_owned(), "x".repeat(HEAD_BYTES)];
+        for other in others {
+            let other = json!({"persistentvolumeclaims": other});
+            assert_eq!(format!("{:?}", of(other, json!(1))), format!("{usual:?}"));
+        }
+        assert_eq!(
+            format!("{:?}", of(json!(1), deep.as_ref().unwrap().clone())),
+            format!("{usual:?}")
+        );
+    }
+}
+
 #[test]
 fn any_field_of_spec_counts_as_a_change_of_it_and_nothing_else_does() {
     let spec = |old: &Value, new: &Value| {

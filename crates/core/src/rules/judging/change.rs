@@ -116,6 +116,15 @@ pub enum Transition<T> {
 }
 
 impl<T> Transition<T> {
+    /// The same of what `made` makes of each object.
+    pub fn map<U>(self, made: impl Fn(T) -> U) -> Transition<U> {
+        match self {
+            Self::Create(object) => Transition::Create(made(object)),
+            Self::Update { old, new } => Transition::Update { old: made(old), new: made(new) },
+            Self::Delete(object) => Transition::Delete(made(object)),
+        }
+    }
+
     /// The object as it would be, or as it was when it goes.
     pub fn latest(&self) -> &T {
         match self {

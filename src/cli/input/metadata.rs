@@ -7,6 +7,8 @@ use arcstr::ArcStr;
 use serde::Deserialize;
 
 use crate::api::head::object_head;
+use crate::binding::Observed;
+use crate::model::Uid;
 
 /// The namespace of an object without one, as kubectl creates it.
 pub(in crate::cli) const DEFAULT_NAMESPACE: &str = "default";
@@ -26,6 +28,28 @@ impl NamedMetadata {
         let [namespace, name, uid] =
             [head.namespace(), head.name(), head.uid_text()].map(ArcStr::from);
         Self { namespace, name, uid }
+    }
+
+    /// That of a volume or claim that was read. Nothing for other kinds, and for what may have been put into the default
+    /// namespace when it was read.
+    pub(in crate::cli) fn of_observed(observed: &Observed) -> Option<Self> {
+        let (namespace, name, uid) = match observed {
+            Observed::Volume(volume) => (ArcStr::new(), volume.name.text().clone(), &volume.uid),
+            Observed::Claim(claim) if claim.key.namespace != DEFAULT_NAMESPACE => {
+                (claim.key.namespace.clone(), claim.key.name.clone(), &claim.uid)
+            }
+            Observed::Claim(_)
+            | Observed::Class(_)
+            | Observed::Pod(_)
+            | Observed::Namespace(_)
+            | Observed::VolumeGone(_)
+            | Observed::ClaimGone(_)
+            | Observed::ClassGone(_)
+            | Observed::PodGone(_)
+            | Observed::NamespaceGone(_) => return None,
+        };
+        let uid = uid.as_ref().map(Uid::to_string).unwrap_or_default().into();
+        Some(Self { namespace, name, uid })
     }
 }
 

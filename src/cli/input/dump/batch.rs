@@ -74,13 +74,22 @@ pub(super) fn read_share(
 ) -> Result<BatchResult, Failure> {
     let mut found = Vec::with_capacity(items.len());
     items.iter().try_for_each(|item| item.find(name, &mut found))?;
-    let kept = found.iter().filter(|found| is_kept(found, purpose));
-    let read: Vec<_> = found.iter().filter_map(|found| read_one(found, name, purpose)).collect();
+    let (mut read, mut others) = (Vec::with_capacity(found.len()), Vec::new());
+    for found in &found {
+        let one = read_one(found, name, purpose);
+        if is_kept(found, purpose) {
+            let observed = one.as_ref().and_then(|read| read.as_ref().ok());
+            // For another purpose, one that is still to be applied was given a uid.
+            let observed = observed.filter(|_| purpose == ReadPurpose::Changes);
+            others.push(raw_object(found, observed.map(|read| &read.observed)));
+        }
+        read.extend(one);
+    }
     Ok(BatchResult {
         count: found.iter().filter(|found| !found.kind.is_empty()).count(),
         found: found.iter().filter_map(|found| collection(&found.kind)).collect(),
         namespaces: namespaces(&read, &found),
-        others: kept.map(raw_object).collect(),
+        others,
         read,
     })
 }
@@ -104,10 +113,11 @@ fn is_kept(found: &DumpObject<'_>, purpose: ReadPurpose<'_>) -> bool {
     }
 }
 
-/// An object that is kept, with its namespace.
-fn raw_object(found: &DumpObject<'_>) -> RawObject {
+/// An object that is kept, with its namespace; `observed` is what was read of it.
+fn raw_object(found: &DumpObject<'_>, observed: Option<&Observed>) -> RawObject {
     let kind = (*found.kind).into();
-    let metadata = NamedMetadata::of(found.text);
+    let known = observed.and_then(NamedMetadata::of_observed);
+    let metadata = known.unwrap_or_else(|| NamedMetadata::of(found.text));
     let is_namespaced = collection(&found.kind).is_some_and(Collection::is_namespaced);
     let is_nowhere = is_namespaced && metadata.namespace.is_empty();
     match is_nowhere.then(|| found.in_default_namespace()).flatten() {

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use arcstr::ArcStr;
 use serde::Deserialize;
 
 use crate::api::head::object_head;
 use crate::binding::Observed;
-use crate::model::Uid;
+use crate::model::{Claim, Uid};
 
 /// The namespace of an object without one, as kubectl creates it.
 pub(in crate::cli) const DEFAULT_NAMESPACE: &str = "default";
@@ -33,20 +34,12 @@ impl NamedMetadata {
     /// That of a volume or claim that was read. Nothing for other kinds, and for what may have been put into the default
     /// namespace when it was read.
     pub(in crate::cli) fn of_observed(observed: &Observed) -> Option<Self> {
-        let (namespace, name, uid) = match observed {
-            Observed::Volume(volume) => (ArcStr::new(), volume.name.text().clone(), &volume.uid),
-            Observed::Claim(claim) if claim.key.namespace != DEFAULT_NAMESPACE => {
-                (claim.key.namespace.clone(), claim.key.name.clone(), &claim.uid)
-            }
-            Observed::Claim(_)
-            | Observed::Class(_)
-            | Observed::Pod(_)
-            | Observed::Namespace(_)
-            | Observed::VolumeGone(_)
-            | Observed::ClaimGone(_)
-            | Observed::ClassGone(_)
-            | Observed::PodGone(_)
-            | Observed::NamespaceGone(_) => return None,
+        let is_elsewhere = |claim: &&Arc<Claim>| claim.key.namespace != DEFAULT_NAMESPACE;
+        let (namespace, name, uid) = if let Some(volume) = observed.volume() {
+            (ArcStr::new(), volume.name.text().clone(), &volume.uid)
+        } else {
+            let claim = observed.claim().filter(is_elsewhere)?;
+            (claim.key.namespace.clone(), claim.key.name.clone(), &claim.uid)
         };
         let uid = uid.as_ref().map(Uid::to_string).unwrap_or_default().into();
         Some(Self { namespace, name, uid })

@@ -73,6 +73,7 @@ const LAYERS: &[Layer] = &[
             "jiff",
             "serde",
             "serde_json",
+            "wide",
             "json_patch",
             "base64",
             "k8s_openapi",

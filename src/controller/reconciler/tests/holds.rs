@@ -228,3 +228,28 @@ fn a_volume_assumed_for_a_claim_whose_write_is_rejected_is_offered_to_others() {
     let Write::Reserve { claim, .. } = stage.write() else { panic!("not reserved") };
     assert_eq!(&*claim.name.name, "young");
 }
+
+/// In a burst each answer completes a batch of claims; the last must not go first.
+#[test]
+fn claims_are_served_in_the_order_in_which_their_reads_were_answered() {
+    let classes = [fast(), ClassName::new("slow"), ClassName::new("slower")];
+    let names = [("a", "c"), ("b", "d"), ("e", "f")];
+    let (mut volumes, mut claims) = (Vec::new(), Vec::new());
+    for ((class, (volume_name, claim_name)), created) in classes.iter().zip(names).zip(1..) {
+        let class_field = ClassRequest::Named(class.clone());
+        claims.push(Claim { class_field, ..pvc(claim_name, 10 + created, created) });
+        volumes.push(Volume { class_field: Some(class.clone()), ..volume(volume_name) });
+    }
+    let mut stage = Stage::of(&volumes, &claims);
+    let asked = [stage.read(), stage.read(), stage.read()];
+    for (asked, class) in asked.iter().zip(classes) {
+        let classes = [(class, ReadResult::NotFound)].into();
+        let absent = LiveReads { classes, ..LiveReads::default() };
+        stage.reconciler.on_answer(asked, &absent, stage.now);
+    }
+    let reserved = stage.writes().into_iter().map(|write| {
+        let Write::Reserve { claim, .. } = write else { panic!("not reserved: {write:?}") };
+        claim.name.name.to_string()
+    });
+    assert_eq!(reserved.collect::<Vec<_>>(), ["c", "d", "f"]);
+}

@@ -99,7 +99,7 @@ impl<'de: 'a, 'a> WireCollection<'de> for OwnersWire<'a> {
     }
 }
 
-parsed_as_collection!(OwnersWire<'de>);
+parsed_as_collection!(OwnersWire<'a>, 'a);
 
 /// A time in the form in which the API server writes each, `2006-01-02T15:04:05Z`.
 fn usual_time(text: &str) -> Option<Timestamp> {

@@ -10,6 +10,7 @@ mod collections;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod wire;
 
 use std::borrow::Cow;
@@ -21,8 +22,9 @@ use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 pub use self::collections::{MatchLabels, ReadLabels};
 use self::reader::Reader;
 pub use self::reader::{MemberTexts, Unusual};
+pub use self::texts::{Nested, RawText, WithText};
 pub use self::wire::{
-    Nested, Parse, RawText, Seed, StrSeed, WireCollection, WireObject, WithText, parse_collection,
+    InPlace, Parse, Seed, StrSeed, WireCollection, WireField, WireObject, parse_collection,
     parse_object,
 };
 pub(super) use self::wire::{parsed_as_collection, wire};

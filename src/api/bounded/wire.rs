@@ -8,10 +8,8 @@ use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess,
     Unexpected, Visitor,
 };
-use serde_json::value::RawValue;
 
-use super::reader::{RAW_TEXT, VALUE_AND_TEXT};
-use super::{ByteMeter, LabelUse, ParseBudget, Source, parse_metered};
+use super::ParseBudget;
 
 /// A type that is parsed within a budget.
 pub trait Parse<'de>: Sized {
@@ -20,6 +18,16 @@ pub trait Parse<'de>: Sized {
         budget: &ParseBudget<'_>,
         deserializer: D,
     ) -> Result<Self, D::Error>;
+
+    /// Parses the value into its place, where the default value is so far.
+    fn parse_in_place<D: Deserializer<'de>>(
+        &mut self,
+        budget: &ParseBudget<'_>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        *self = Self::parse(budget, deserializer)?;
+        Ok(())
+    }
 }
 
 /// Passes the budget to a value of a map or list.
@@ -109,10 +117,12 @@ pub fn parse_collection<'de, T: WireCollection<'de>, D: Deserializer<'de>>(
     deserializer.deserialize_any(CollectionVisitor(Seed::new(budget)))
 }
 
-/// Parses a type as the [`WireCollection`] that it is; with these parameters, if it has any.
+/// Parses a type as the [`WireCollection`] that it is; with this lifetime and this parameter, if it has them.
 macro_rules! parsed_as_collection {
-    ($type:ty $(, $param:ident)?) => {
-        impl<'de $(, $param: $crate::api::bounded::Parse<'de>)?> $crate::api::bounded::Parse<'de> for $type {
+    ($type:ty $(, $life:lifetime)? $(, $param:ident)?) => {
+        impl<'de $(: $life, $life)? $(, $param: $crate::api::bounded::Parse<'de>)?>
+            $crate::api::bounded::Parse<'de> for $type
+        {
             fn parse<D: serde::de::Deserializer<'de>>(
                 budget: &$crate::api::bounded::ParseBudget<'_>,
                 deserializer: D,
@@ -126,49 +136,74 @@ pub(in crate::api) use parsed_as_collection;
 
 /// A type with named fields, declared by `wire!`.
 pub trait WireObject<'de>: Default {
-    /// The names of its fields in JSON.
-    const FIELDS: &'static [&'static str];
+    /// Its fields.
+    type Field: WireField;
 
-    /// Parses the value of a field, by its place in [`FIELDS`](Self::FIELDS).
+    /// Parses the value of a field.
     fn set<A: MapAccess<'de>>(
         &mut self,
-        field: usize,
+        field: Self::Field,
         budget: &ParseBudget<'_>,
         map: &mut A,
     ) -> Result<(), A::Error>;
 }
 
+/// The fields of a type of the wire, declared with it.
+pub trait WireField: Copy {
+    /// The field with this name in JSON.
+    fn named(name: &str) -> Option<Self>;
+
+    /// Its name in JSON.
+    fn name(self) -> &'static str;
+
+    /// A bit for each field.
+    fn bit(self) -> u64;
+}
+
 /// Parses a [`WireObject`] from a map: unknown fields are skipped, a known one may be there once.
 pub fn parse_object<'de, T: WireObject<'de>, D: Deserializer<'de>>(
+    object: &mut T,
     budget: &ParseBudget<'_>,
     deserializer: D,
-) -> Result<T, D::Error> {
-    struct ObjectVisitor<'b, T>(Seed<'b, T>);
+) -> Result<(), D::Error> {
+    struct ObjectVisitor<'b, T>(&'b mut T, &'b ParseBudget<'b>);
     impl<'de, T: WireObject<'de>> Visitor<'de> for ObjectVisitor<'_, T> {
-        type Value = T;
+        type Value = ();
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a map")
         }
 
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
-            let (mut object, mut seen) = (T::default(), 0_u64);
-            let place = |key: &str| T::FIELDS.iter().position(|field| *field == key);
-            while let Some(place) = map.next_key_seed(StrSeed("a key", place))? {
-                let Some((place, name)) = place.zip(place.and_then(|at| T::FIELDS.get(at))) else {
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            let mut seen = 0_u64;
+            while let Some(field) = map.next_key_seed(StrSeed("a key", T::Field::named))? {
+                let Some(field) = field else {
                     map.next_value::<IgnoredAny>()?;
                     continue;
                 };
-                if seen & (1 << place) != 0 {
-                    return Err(A::Error::duplicate_field(name));
+                if seen & field.bit() != 0 {
+                    return Err(A::Error::duplicate_field(field.name()));
                 }
-                seen |= 1 << place;
-                object.set(place, self.0.0, &mut map)?;
+                seen |= field.bit();
+                self.0.set(field, self.1, &mut map)?;
             }
-            Ok(object)
+            Ok(())
         }
     }
-    deserializer.deserialize_map(ObjectVisitor(Seed::new(budget)))
+    deserializer.deserialize_map(ObjectVisitor(object, budget))
+}
+
+/// A value that is parsed where it will stay: an object has some hundred bytes, which would be moved from function to
+/// function.
+#[derive(Debug)]
+pub struct InPlace<'b, T>(pub &'b mut T, pub &'b ParseBudget<'b>);
+
+impl<'de, T: Parse<'de>> DeserializeSeed<'de> for InPlace<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        self.0.parse_in_place(self.1, deserializer)
+    }
 }
 
 /// Declares types of the wire, each field with its name in JSON. An absent field is its default.
@@ -187,162 +222,69 @@ macro_rules! wire {
             }
         }
 
-        impl<'de $(: $life, $life $(, $param: $crate::api::bounded::Parse<'de>)?)?>
-            $crate::api::bounded::WireObject<'de> for $name $(<$life $(, $param)?>)?
-        {
-            const FIELDS: &'static [&'static str] = &[$($json,)*];
+        const _: () = {
+            #[derive(Clone, Copy, Debug)]
+            #[allow(non_camel_case_types, unreachable_pub, reason = "each has the name of its field; the type of a public trait cannot be less")]
+            pub enum KnownField { $($field,)* }
 
-            fn set<A: serde::de::MapAccess<'de>>(
-                &mut self,
-                field: usize,
-                budget: &$crate::api::bounded::ParseBudget<'_>,
-                map: &mut A,
-            ) -> Result<(), A::Error> {
-                let mut places = 0..;
-                $(if places.next() == Some(field) {
-                    self.$field = map.next_value_seed($crate::api::bounded::Seed::new(budget))?;
-                    return Ok(());
-                })*
-                Ok(())
-            }
-        }
+            impl $crate::api::bounded::WireField for KnownField {
+                fn named(name: &str) -> Option<Self> {
+                    match name {
+                        $($json => Some(Self::$field),)*
+                        _ => None,
+                    }
+                }
 
-        impl<'de $(: $life, $life $(, $param: $crate::api::bounded::Parse<'de>)?)?>
-            $crate::api::bounded::Parse<'de> for $name $(<$life $(, $param)?>)?
-        {
-            fn parse<D: serde::de::Deserializer<'de>>(
-                budget: &$crate::api::bounded::ParseBudget<'_>,
-                deserializer: D,
-            ) -> Result<Self, D::Error> {
-                $crate::api::bounded::parse_object(budget, deserializer)
+                fn name(self) -> &'static str {
+                    match self { $(Self::$field => $json,)* }
+                }
+
+                fn bit(self) -> u64 {
+                    1 << self as u32
+                }
             }
-        }
+
+            impl<'de $(: $life, $life $(, $param: $crate::api::bounded::Parse<'de> + Default)?)?>
+                $crate::api::bounded::WireObject<'de> for $name $(<$life $(, $param)?>)?
+            {
+                type Field = KnownField;
+
+                fn set<A: serde::de::MapAccess<'de>>(
+                    &mut self,
+                    field: KnownField,
+                    budget: &$crate::api::bounded::ParseBudget<'_>,
+                    map: &mut A,
+                ) -> Result<(), A::Error> {
+                    match field {
+                        $(KnownField::$field => map.next_value_seed($crate::api::bounded::InPlace(&mut self.$field, budget)),)*
+                    }
+                }
+            }
+
+            impl<'de $(: $life, $life $(, $param: $crate::api::bounded::Parse<'de> + Default)?)?>
+                $crate::api::bounded::Parse<'de> for $name $(<$life $(, $param)?>)?
+            {
+                fn parse<D: serde::de::Deserializer<'de>>(
+                    budget: &$crate::api::bounded::ParseBudget<'_>,
+                    deserializer: D,
+                ) -> Result<Self, D::Error> {
+                    let mut object = Self::default();
+                    $crate::api::bounded::parse_object(&mut object, budget, deserializer)?;
+                    Ok(object)
+                }
+
+                fn parse_in_place<D: serde::de::Deserializer<'de>>(
+                    &mut self,
+                    budget: &$crate::api::bounded::ParseBudget<'_>,
+                    deserializer: D,
+                ) -> Result<(), D::Error> {
+                    $crate::api::bounded::parse_object(self, budget, deserializer)
+                }
+            }
+        };
     )*};
 }
 pub(in crate::api) use wire;
-
-/// A value as it stands in the text; it is JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RawText<'a>(pub &'a str);
-
-impl<'de: 'a, 'a> Parse<'de> for RawText<'a> {
-    fn parse<D: Deserializer<'de>>(
-        budget: &ParseBudget<'_>,
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        struct RawVisitor;
-        impl<'de> Visitor<'de> for RawVisitor {
-            type Value = RawText<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("any valid JSON value")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<RawText<'de>, E> {
-                Ok(RawText(text))
-            }
-        }
-        match budget.source {
-            Source::Reader => deserializer.deserialize_newtype_struct(RAW_TEXT, RawVisitor),
-            Source::SerdeJson => {
-                <&RawValue>::deserialize(deserializer).map(|value| Self(value.get()))
-            }
-        }
-    }
-}
-
-/// A value, and as it stands in the text.
-#[derive(Debug)]
-pub struct WithText<'a, T> {
-    /// The value.
-    pub value: T,
-    /// Its text; it is JSON.
-    pub text: &'a str,
-}
-
-impl<'de: 'a, 'a, T: Parse<'de>> Parse<'de> for WithText<'a, T> {
-    fn parse<D: Deserializer<'de>>(
-        budget: &ParseBudget<'_>,
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        struct BothVisitor<'b, T>(Seed<'b, T>);
-        impl<'de, T: Parse<'de>> Visitor<'de> for BothVisitor<'_, T> {
-            type Value = WithText<'de, T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("any valid JSON value")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut both: A) -> Result<Self::Value, A::Error> {
-                let value = both.next_element_seed(self.0)?;
-                let text = both.next_element::<&str>()?;
-                let (value, text) = value
-                    .zip(text)
-                    .ok_or_else(|| A::Error::invalid_length(1, &"a value and its text"))?;
-                Ok(WithText { value, text })
-            }
-        }
-        match budget.source {
-            Source::Reader => {
-                let visitor = BothVisitor(Seed::new(budget));
-                deserializer.deserialize_newtype_struct(VALUE_AND_TEXT, visitor)
-            }
-            Source::SerdeJson => {
-                let text = <&RawValue>::deserialize(deserializer)?.get();
-                let value = T::parse(budget, &mut serde_json::Deserializer::from_str(text));
-                Ok(Self { value: value.map_err(D::Error::custom)?, text })
-            }
-        }
-    }
-}
-
-/// An object inside another: with an allowance of its own, and without labels.
-///
-/// Where the text is usual, it is read in the same pass as what is around it. Else only its text is kept, so that an error
-/// has its place in this object.
-#[derive(Debug)]
-pub struct Nested<'a, T> {
-    /// Its text; it is JSON.
-    pub text: &'a str,
-    /// In a box, as it is moved more often than it is read.
-    read: Option<Box<T>>,
-}
-
-impl<'a, T: Parse<'a>> Nested<'a, T> {
-    /// What it says.
-    pub fn value(self, meter: &ByteMeter) -> Result<T, serde_json::Error> {
-        match self.read {
-            Some(read) => Ok(*read),
-            None => Ok(parse_metered(self.text, LabelUse::Skip, meter)?.value),
-        }
-    }
-}
-
-impl<'a, T> Nested<'a, T> {
-    /// Its text alone, to be read as something else.
-    pub fn unread<U>(self) -> Nested<'a, U> {
-        Nested { text: self.text, read: None }
-    }
-}
-
-impl<'de: 'a, 'a, T: Parse<'de>> Parse<'de> for Nested<'a, T> {
-    fn parse<D: Deserializer<'de>>(
-        budget: &ParseBudget<'_>,
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        match budget.source {
-            Source::Reader => {
-                let own = ParseBudget::new(LabelUse::Skip, budget.meter, budget.source);
-                let WithText { value, text } = WithText::<Box<T>>::parse(&own, deserializer)?;
-                Ok(Self { text, read: Some(value) })
-            }
-            Source::SerdeJson => {
-                let RawText(text) = RawText::parse(budget, deserializer)?;
-                Ok(Self { text, read: None })
-            }
-        }
-    }
-}
 
 /// Types that collect nothing are parsed as serde does it.
 macro_rules! plain {
@@ -354,7 +296,30 @@ macro_rules! plain {
         }
     )*};
 }
-plain!(bool, i64, String, IgnoredAny, Cow<'de, str>);
+plain!(bool, i64, String, IgnoredAny);
+
+/// A whole text, borrowed where it stands without an escape.
+impl<'de: 'a, 'a> Parse<'de> for Cow<'a, str> {
+    fn parse<D: Deserializer<'de>>(_: &ParseBudget<'_>, deserializer: D) -> Result<Self, D::Error> {
+        struct WholeVisitor;
+        impl<'de> Visitor<'de> for WholeVisitor {
+            type Value = Cow<'de, str>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Cow<'de, str>, E> {
+                Ok(Cow::Borrowed(text))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Cow<'de, str>, E> {
+                Ok(Cow::Owned(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_str(WholeVisitor)
+    }
+}
 
 /// All of a list, however long: for answers of the API server.
 impl<'de, T: Parse<'de>> Parse<'de> for Vec<T> {
@@ -382,12 +347,14 @@ impl<'de, T: Parse<'de>> Parse<'de> for Vec<T> {
     }
 }
 
-impl<'de, T: Parse<'de>> Parse<'de> for Box<T> {
+impl<'de, T: Parse<'de> + Default> Parse<'de> for Box<T> {
     fn parse<D: Deserializer<'de>>(
         budget: &ParseBudget<'_>,
         deserializer: D,
     ) -> Result<Self, D::Error> {
-        T::parse(budget, deserializer).map(Self::new)
+        let mut value = Self::default();
+        value.as_mut().parse_in_place(budget, deserializer)?;
+        Ok(value)
     }
 }
 

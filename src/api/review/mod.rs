@@ -103,7 +103,7 @@ pub enum DryRun {
 
 /// What the objects of a review are read as, before it is known what they are. What turns out to be something else is read
 /// once more.
-trait ReviewedSpec<'a>: Parse<'a> {
+trait ReviewedSpec<'a>: Parse<'a> + Default {
     /// The spec of a volume.
     fn volume(spec: Nested<'a, Self>) -> Nested<'a, VolumeSpecWire<'a>> {
         spec.unread()

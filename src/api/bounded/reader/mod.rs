@@ -5,14 +5,13 @@
 //! decides whether it is JSON, and its errors are those that a client sees. What is accepted here, it accepts as well, with
 //! the same values: see the tests.
 
+mod deserializer;
 mod runs;
 
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::value::BorrowedStrDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde::forward_to_deserialize_any;
+use serde::de::Error;
 
 use self::runs::{TextMarks, end_of_space};
 
@@ -67,8 +66,9 @@ impl<'de> Reader<'de> {
         self.text.as_bytes()
     }
 
-    fn peek(&self) -> Option<u8> {
-        self.bytes().get(self.at).copied()
+    /// The next byte. At the end a zero, which is nowhere part of JSON.
+    fn peek(&self) -> u8 {
+        self.bytes().get(self.at).copied().unwrap_or(0)
     }
 
     fn slice(&self, from: usize, to: usize) -> Result<&'de str, Unusual> {
@@ -79,14 +79,22 @@ impl<'de> Reader<'de> {
         self.at = end_of_space(self.bytes(), self.at);
     }
 
-    /// Skips white space and `byte`; whether it was there.
-    fn take(&mut self, byte: u8) -> bool {
-        let mut next = self.peek();
-        if let Some(b' ' | b'\n' | b'\t' | b'\r') = next {
-            self.skip_space();
-            next = self.peek();
+    /// Skips white space and returns what is behind it.
+    #[inline]
+    fn next_byte(&mut self) -> u8 {
+        let next = self.peek();
+        // An API server sends no space between its tokens.
+        if next > b' ' {
+            return next;
         }
-        let is_there = next == Some(byte);
+        self.skip_space();
+        self.peek()
+    }
+
+    /// Skips white space and `byte`; whether it was there.
+    #[inline]
+    fn take(&mut self, byte: u8) -> bool {
+        let is_there = self.next_byte() == byte;
         self.at += usize::from(is_there);
         is_there
     }
@@ -106,7 +114,7 @@ impl<'de> Reader<'de> {
     #[inline]
     fn skip_text(&mut self) -> Result<bool, Unusual> {
         self.at = self.marks.next(self.bytes(), self.at);
-        if self.peek() == Some(b'"') {
+        if self.peek() == b'"' {
             self.at += 1;
             return Ok(false);
         }
@@ -117,12 +125,12 @@ impl<'de> Reader<'de> {
     #[cold]
     fn skip_text_with_escapes(&mut self) -> Result<bool, Unusual> {
         loop {
-            let byte = self.peek().ok_or(Unusual)?;
+            let byte = self.peek();
             self.at += 1;
             match byte {
                 b'"' => return Ok(true),
                 b'\\' => self.skip_escape()?,
-                // A control character.
+                // A control character, or the end.
                 _ => return Err(Unusual),
             }
             self.at = self.marks.next(self.bytes(), self.at);
@@ -130,7 +138,7 @@ impl<'de> Reader<'de> {
     }
 
     fn skip_escape(&mut self) -> Result<(), Unusual> {
-        let byte = self.peek().ok_or(Unusual)?;
+        let byte = self.peek();
         self.at += 1;
         match byte {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(()),
@@ -156,7 +164,7 @@ impl<'de> Reader<'de> {
     /// Skips digits; an error if there is none.
     fn skip_digits(&mut self) -> Result<(), Unusual> {
         let start = self.at;
-        while let Some(b'0'..=b'9') = self.peek() {
+        while self.peek().is_ascii_digit() {
             self.at += 1;
         }
         if self.at > start { Ok(()) } else { Err(Unusual) }
@@ -164,23 +172,23 @@ impl<'de> Reader<'de> {
 
     /// Skips a number; whether it is a whole one.
     fn skip_number(&mut self) -> Result<bool, Unusual> {
-        self.at += usize::from(self.peek() == Some(b'-'));
+        self.at += usize::from(self.peek() == b'-');
         let first = self.peek();
         let start = self.at;
         self.skip_digits()?;
-        if first == Some(b'0') && self.at > start + 1 {
+        if first == b'0' && self.at > start + 1 {
             return Err(Unusual);
         }
         let mut is_whole = true;
-        if self.peek() == Some(b'.') {
+        if self.peek() == b'.' {
             is_whole = false;
             self.at += 1;
             self.skip_digits()?;
         }
-        if let Some(b'e' | b'E') = self.peek() {
+        if let b'e' | b'E' = self.peek() {
             is_whole = false;
             self.at += 1;
-            self.at += usize::from(matches!(self.peek(), Some(b'+' | b'-')));
+            self.at += usize::from(matches!(self.peek(), b'+' | b'-'));
             self.skip_digits()?;
         }
         Ok(is_whole)
@@ -214,38 +222,41 @@ impl<'de> Reader<'de> {
                     return Ok(());
                 }
                 let is_object = objects & 1 == 1;
-                if self.take(b',') {
-                    if is_object {
+                let next = self.next_byte();
+                self.at += 1;
+                match (next, is_object) {
+                    (b',', true) => {
                         self.skip_key()?;
+                        break;
                     }
-                    break;
+                    (b',', false) => break,
+                    (b'}', true) | (b']', false) => {
+                        depth -= 1;
+                        objects >>= 1;
+                    }
+                    _ => return Err(Unusual),
                 }
-                self.expect(if is_object { b'}' } else { b']' })?;
-                depth -= 1;
-                objects >>= 1;
             }
         }
     }
 
     /// Goes to the first member of an object or list and returns whether it is one of an object; skips any other value, an
     /// empty one too, and returns nothing.
+    #[inline]
     fn open_value(&mut self) -> Result<Option<bool>, Unusual> {
-        self.skip_space();
-        match self.peek() {
-            Some(b'{') => {
-                self.at += 1;
-                Ok(if self.take(b'}') { None } else { Some(true) })
-            }
-            Some(b'[') => {
-                self.at += 1;
-                Ok(if self.take(b']') { None } else { Some(false) })
-            }
-            _ => self.skip_scalar().map(|()| None),
-        }
+        let (close, is_object) = match self.next_byte() {
+            b'{' => (b'}', true),
+            b'[' => (b']', false),
+            other => return self.skip_scalar(other).map(|()| None),
+        };
+        self.at += 1;
+        Ok(if self.take(close) { None } else { Some(is_object) })
     }
 
-    fn skip_scalar(&mut self) -> Result<(), Unusual> {
-        match self.peek().ok_or(Unusual)? {
+    /// Skips a value that begins with `first` and has no members.
+    #[inline]
+    fn skip_scalar(&mut self, first: u8) -> Result<(), Unusual> {
+        match first {
             b'"' => {
                 self.at += 1;
                 self.skip_text().map(drop)
@@ -308,179 +319,6 @@ impl<'de> Iterator for MemberTexts<'de> {
         let member = self.advance();
         self.is_over = !matches!(member, Ok(Some(_)));
         member.transpose()
-    }
-}
-
-impl<'de> Deserializer<'de> for &mut Reader<'de> {
-    type Error = Unusual;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unusual> {
-        self.skip_space();
-        match self.peek().ok_or(Unusual)? {
-            b'"' => self.deserialize_str(visitor),
-            b'{' => self.deserialize_map(visitor),
-            b'[' => {
-                self.at += 1;
-                let mut members = Members::of(self);
-                let value = visitor.visit_seq(&mut members)?;
-                members.whole(value)
-            }
-            b'n' => self.word("null").and_then(|()| visitor.visit_unit()),
-            b't' => self.word("true").and_then(|()| visitor.visit_bool(true)),
-            b'f' => self.word("false").and_then(|()| visitor.visit_bool(false)),
-            _ => {
-                let start = self.at;
-                if !self.skip_number()? {
-                    return Err(Unusual);
-                }
-                let digits = self.slice(start, self.at)?;
-                match (digits.parse(), digits.parse()) {
-                    (Ok(number), _) => visitor.visit_u64(number),
-                    (Err(_), Ok(number)) if number != 0 => visitor.visit_i64(number),
-                    // `-0` is no whole number to `serde_json`.
-                    (Err(_), Ok(_) | Err(_)) => Err(Unusual),
-                }
-            }
-        }
-    }
-
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unusual> {
-        self.expect(b'"')?;
-        match self.read_text()? {
-            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Cow::Owned(text) => visitor.visit_string(text),
-        }
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unusual> {
-        self.expect(b'{')?;
-        let mut members = Members::of(self);
-        let value = visitor.visit_map(&mut members)?;
-        members.whole(value)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unusual> {
-        self.skip_space();
-        match self.peek() {
-            Some(b'n') => self.word("null").and_then(|()| visitor.visit_none()),
-            _ => visitor.visit_some(self),
-        }
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Unusual> {
-        if name == RAW_TEXT {
-            return self.raw().and_then(|text| visitor.visit_borrowed_str(text));
-        }
-        if name == VALUE_AND_TEXT {
-            self.skip_space();
-            let start = self.at;
-            return visitor.visit_seq(ValueAndText { reader: self, start, is_read: false });
-        }
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unusual> {
-        self.skip_value()?;
-        visitor.visit_unit()
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct struct enum identifier
-    }
-}
-
-/// A value, and then its text.
-struct ValueAndText<'r, 'de> {
-    reader: &'r mut Reader<'de>,
-    start: usize,
-    is_read: bool,
-}
-
-impl<'de> SeqAccess<'de> for ValueAndText<'_, 'de> {
-    type Error = Unusual;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Unusual> {
-        if !std::mem::replace(&mut self.is_read, true) {
-            return seed.deserialize(&mut *self.reader).map(Some);
-        }
-        let text = self.reader.slice(self.start, self.reader.at)?;
-        seed.deserialize(BorrowedStrDeserializer::new(text)).map(Some)
-    }
-}
-
-/// The members of an object or list whose bracket has been read.
-struct Members<'r, 'de> {
-    reader: &'r mut Reader<'de>,
-    is_first: bool,
-    is_ended: bool,
-}
-
-impl<'r, 'de> Members<'r, 'de> {
-    fn of(reader: &'r mut Reader<'de>) -> Self {
-        Self { reader, is_first: true, is_ended: false }
-    }
-
-    /// What was made of all members; an error if some were not asked for.
-    fn whole<T>(&self, value: T) -> Result<T, Unusual> {
-        if self.is_ended { Ok(value) } else { Err(Unusual) }
-    }
-
-    /// Goes to the next member; false at the end.
-    fn advance(&mut self, close: u8) -> Result<bool, Unusual> {
-        self.is_ended = self.is_ended || self.reader.take(close);
-        if self.is_ended {
-            return Ok(false);
-        }
-        if !std::mem::replace(&mut self.is_first, false) {
-            self.reader.expect(b',')?;
-        }
-        Ok(true)
-    }
-}
-
-impl<'de> MapAccess<'de> for Members<'_, 'de> {
-    type Error = Unusual;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Unusual> {
-        if !self.advance(b'}')? {
-            return Ok(None);
-        }
-        // A key that is skipped is a text too.
-        self.reader.skip_space();
-        if self.reader.peek() != Some(b'"') {
-            return Err(Unusual);
-        }
-        seed.deserialize(&mut *self.reader).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Unusual> {
-        self.reader.expect(b':')?;
-        seed.deserialize(&mut *self.reader)
-    }
-}
-
-impl<'de> SeqAccess<'de> for Members<'_, 'de> {
-    type Error = Unusual;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Unusual> {
-        if !self.advance(b']')? {
-            return Ok(None);
-        }
-        seed.deserialize(&mut *self.reader).map(Some)
     }
 }
 

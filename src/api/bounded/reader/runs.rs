@@ -64,11 +64,18 @@ impl TextMarks {
 /// The marks of the block that `rest` begins with.
 fn marks_of(rest: Option<&[u8]>) -> u64 {
     let rest = rest.unwrap_or_default();
-    let mut last = [0; BLOCK_BYTES];
-    let block = rest.first_chunk::<BLOCK_BYTES>().unwrap_or_else(|| {
-        last.iter_mut().zip(rest).for_each(|(to, byte)| *to = *byte);
-        &last
-    });
+    rest.first_chunk().map_or_else(|| marks_of_end(rest), marks_of_block)
+}
+
+/// The marks of a last block, which is filled with zeros.
+#[cold]
+fn marks_of_end(rest: &[u8]) -> u64 {
+    let mut block = [0; BLOCK_BYTES];
+    block.iter_mut().zip(rest).for_each(|(to, byte)| *to = *byte);
+    marks_of_block(&block)
+}
+
+fn marks_of_block(block: &[u8; BLOCK_BYTES]) -> u64 {
     let (parts, _) = block.as_chunks::<16>();
     let join = |bits, part: &[u8; 16]| bits << 16 | u64::from(marks_of_part(*part));
     parts.iter().rev().fold(0, join)

@@ -19,7 +19,7 @@ use hyper::body::Frame;
 use kube::Client;
 use kube::client::Body;
 use rustix::time::{ClockId, clock_gettime};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
@@ -29,7 +29,7 @@ use tower::Service;
 use crate::extent::pairs_count;
 use crate::floors::Row;
 use crate::measured::Measured;
-use crate::pairs::{CLAIMS, Pairs, Shape, VOLUMES};
+use crate::pairs::{CLAIMS, CLASSES, Pairs, Shape, VOLUMES};
 
 /// Pairs: a second of the controller's time at the floor.
 const PAIRS: usize = 20_000;
@@ -214,13 +214,11 @@ fn cluster(count: usize) -> Result<ApiServer, String> {
     let now = jiff::Timestamp::now();
     let mut cluster = ClusterState::new(7, now);
     let pairs = Pairs { class: "like", shape: Shape::Like };
-    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
-        "metadata": {"name": pairs.class}, "provisioner": "kubernetes.io/no-provisioner"});
     let mut create = |collection: &str, object: Value| {
         let response = cluster.handle(ApiRequest::new(Method::Post, collection, object));
         if response.code < 300 { Ok(()) } else { Err(format!("{collection}: {response:?}")) }
     };
-    create("/apis/storage.k8s.io/v1/storageclasses", class)?;
+    create(CLASSES, pairs.storage_class())?;
     for number in 0..count {
         create(VOLUMES, pairs.volume(number))?;
         create(CLAIMS, pairs.claim(number))?;

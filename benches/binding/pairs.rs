@@ -4,6 +4,8 @@
 
 use serde_json::{Value, json};
 
+/// The collection of classes.
+pub(crate) const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 /// The collection of volumes.
 pub(crate) const VOLUMES: &str = "/api/v1/persistentvolumes";
 /// The collection of the claims of a race.
@@ -46,6 +48,14 @@ impl Pairs {
             Shape::Like | Shape::Named => "1Gi".to_owned(),
             Shape::Sizes => format!("{}Mi", 1024 + number),
         }
+    }
+
+    /// Their class, as one of volumes that an administrator makes usually is.
+    pub(crate) fn storage_class(self) -> Value {
+        json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": self.class},
+            "provisioner": "kubernetes.io/no-provisioner",
+        })
     }
 
     /// A free volume.

@@ -16,7 +16,7 @@ use crate::bare;
 use crate::competitor::{Binder, Competitor, Memory, check_pairs};
 use crate::floors::median;
 use crate::observer::{Moment, Observer};
-use crate::pairs::{CLAIMS, Pairs, Shape, VOLUMES};
+use crate::pairs::{CLAIMS, CLASSES, Pairs, Shape, VOLUMES};
 use crate::plane::{Peers, Plane, persona};
 use crate::process;
 use crate::users::{self, CLIENTS, Stored};
@@ -193,6 +193,7 @@ impl Track {
     /// Creates both kinds and waits until all are bound and at rest.
     async fn race(&self, race: Race, pairs: Pairs) -> Result<Times, String> {
         let observer = Observer::of_claims(self.users.clone(), pairs);
+        users::create(&self.users, CLASSES, &pairs.storage_class()).await?;
         let first = match race.order {
             Order::VolumesFirst => self.volumes(race.count, pairs).await?,
             Order::ClaimsFirst => self.create(race.count, pairs, Kind::Claim).await?,

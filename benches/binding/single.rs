@@ -11,7 +11,7 @@ use crate::extent::pairs_count;
 use crate::floors::{Row, median};
 use crate::measured::{Measured, histogram};
 use crate::observer::Observer;
-use crate::pairs::{CLAIMS, Pairs, Shape, VOLUMES};
+use crate::pairs::{CLAIMS, CLASSES, Pairs, Shape, VOLUMES};
 use crate::plane::{Peers, Plane, persona};
 use crate::race::{Order, runtime, tail};
 use crate::users::{self, Stored};
@@ -28,10 +28,32 @@ const PAUSE: Duration = Duration::from_millis(53);
 /// How long a pair may take; the in-tree binder waits for its resync.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Measures both orders on one plane.
+/// Pairs that are bound one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Sequence {
+    class: &'static str,
+    order: Order,
+    /// Whether there is a StorageClass of that name; a volume does not need one.
+    has_class: bool,
+}
+
+/// The usual sequences, one for each order.
+const USUAL: [Sequence; 2] = [
+    Sequence { class: "together", order: Order::VolumesFirst, has_class: true },
+    Sequence { class: "later", order: Order::ClaimsFirst, has_class: true },
+];
+
+/// A class that is only a name.
+const UNLISTED: Sequence =
+    Sequence { class: "unlisted", order: Order::VolumesFirst, has_class: false };
+
+/// Measures all sequences, each binder on a plane of its own.
 pub(crate) fn measure() -> Result<Measured, String> {
-    let ours = both(Competitor::Ours, pairs_count(PAIRS)?)?;
-    let in_tree = both(Competitor::InTree, IN_TREE_PAIRS)?;
+    let [volume_first, claim_first] = USUAL;
+    let sequences = [volume_first, claim_first, UNLISTED];
+    let [first, second, unlisted] = of_binder(Competitor::Ours, sequences, pairs_count(PAIRS)?)?;
+    let ours = [first, second];
+    let in_tree = of_binder(Competitor::InTree, USUAL, IN_TREE_PAIRS)?;
     let bare = bare(pairs_count(PAIRS)?)?;
     let times = |order: usize| {
         let of = |times: &[Vec<f64>; 2]| times.get(order).cloned().unwrap_or_default();
@@ -70,31 +92,39 @@ pub(crate) fn measure() -> Result<Measured, String> {
         row("single-claim-first-tail", "claim first, p99", our_later_tail, their_later_tail),
         of_bare("single-volume-first-of-bare", "volume first, p50", ours, bare_volume_first),
         of_bare("single-claim-first-of-bare", "claim first, p50", ours_later, bare_claim_first),
+        of_bare(
+            "single-unlisted-of-bare",
+            "volume first, no such StorageClass, p50",
+            median(unlisted),
+            bare_volume_first,
+        ),
     ];
     Ok(Measured { rows, plots })
 }
 
-/// The times in ms, volumes first and claims first.
-fn both(competitor: Competitor, count: usize) -> Result<[Vec<f64>; 2], String> {
+/// The times in ms that a binder takes for `count` pairs of each sequence.
+fn of_binder<const N: usize>(
+    competitor: Competitor,
+    sequences: [Sequence; N],
+    count: usize,
+) -> Result<[Vec<f64>; N], String> {
     let plane = Plane::start(Peers::Alone)?;
     let binder = Binder::start(competitor, &plane)?;
-    let runtime = runtime()?;
-    let measured = runtime.block_on(async {
+    let mut times = [const { Vec::new() }; N];
+    let measured = runtime()?.block_on(async {
         // The binder may still be starting when the first pair comes.
-        one_by_one(&plane, "warm", Order::VolumesFirst, 1).await?;
-        let volume_first = one_by_one(&plane, "together", Order::VolumesFirst, count).await?;
-        let claim_first = one_by_one(&plane, "later", Order::ClaimsFirst, count).await?;
-        Ok([volume_first, claim_first])
+        one_by_one(&plane, Sequence { class: "warm", ..UNLISTED }, 1).await?;
+        for (sequence, times) in sequences.into_iter().zip(&mut times) {
+            *times = one_by_one(&plane, sequence, count).await?;
+        }
+        Ok(())
     });
-    let [volume_first, claim_first] = measured.map_err(|why: String| binder.blame(&why))?;
-    eprintln!(
-        "  {competitor:?}: volume first p50 {:.1} ms, p99 {:.1} ms; claim first p50 {:.1} ms, p99 {:.1} ms",
-        median(volume_first.clone()),
-        tail(&volume_first),
-        median(claim_first.clone()),
-        tail(&claim_first),
-    );
-    Ok([volume_first, claim_first])
+    measured.map_err(|why: String| binder.blame(&why))?;
+    for (sequence, times) in sequences.iter().zip(&times) {
+        let (p50, p99) = (median(times.clone()), tail(times));
+        eprintln!("  {competitor:?}: {sequence:?}: p50 {p50:.1} ms, p99 {p99:.1} ms");
+    }
+    Ok(times)
 }
 
 /// The times in ms of the four writes alone, by which a pair is bound, in both orders.
@@ -103,9 +133,9 @@ fn bare(count: usize) -> Result<[Vec<f64>; 2], String> {
     runtime()?.block_on(async {
         let users = users::client(plane.kubeconfig(persona::ADMIN)).await?;
         let mut times = [Vec::with_capacity(count), Vec::with_capacity(count)];
-        let orders = [("together", Order::VolumesFirst), ("later", Order::ClaimsFirst)];
-        for ((class, order), times) in orders.into_iter().zip(&mut times) {
+        for (Sequence { class, order, .. }, times) in USUAL.into_iter().zip(&mut times) {
             let pairs = Pairs { class, shape: Shape::Like };
+            users::create(&users, CLASSES, &pairs.storage_class()).await?;
             for number in 0..count {
                 let (volume, claim) = create(&users, pairs, number, order).await?;
                 bare::bind(&users, pairs, number, &volume, &claim).await?;
@@ -123,12 +153,14 @@ fn bare(count: usize) -> Result<[Vec<f64>; 2], String> {
 
 async fn one_by_one(
     plane: &Plane,
-    class: &'static str,
-    order: Order,
+    Sequence { class, order, has_class }: Sequence,
     count: usize,
 ) -> Result<Vec<f64>, String> {
     let users = users::client(plane.kubeconfig(persona::ADMIN)).await?;
     let pairs = Pairs { class, shape: Shape::Like };
+    if has_class {
+        users::create(&users, CLASSES, &pairs.storage_class()).await?;
+    }
     let observer = Observer::of_claims(users.clone(), pairs);
     let mut times = Vec::with_capacity(count);
     for number in 0..count {

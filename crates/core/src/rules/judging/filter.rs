@@ -14,10 +14,10 @@ use super::read_access::{self, ReadAccess, is_restricted};
 use super::rule::{Endpoint, Operation, Resource, address, spelling};
 use crate::model::annotations::{
     ALLOWED_NAMESPACES, BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIM_PROTECTION, EXTERNAL_DELETION,
-    IN_TREE_DELETION, MIGRATED_TO, PROVISIONED_BY, TENANT, VOLUME_PROTECTION,
+    IN_TREE_DELETION, LEGACY_CLASS, MIGRATED_TO, PROVISIONED_BY, TENANT, VOLUME_PROTECTION,
 };
 use crate::model::{
-    ClaimPhase, ClassRequest, Deletion, Finalizers, TenantLabel, Volume, VolumePhase,
+    ClaimPhase, ClassRequest, Deletion, Finalizers, Reservation, TenantLabel, Volume, VolumePhase,
 };
 
 /// One condition of a registration's endpoint.
@@ -116,9 +116,11 @@ pub fn conditions(endpoint: Endpoint, setting: Setting<'_>) -> Vec<Condition> {
         Endpoint::Mutate => condition(
             "new-or-newly-classed-or-reserved",
             format!(
-                "request.operation == 'CREATE' || (request.resource.resource == \
-                 'persistentvolumeclaims' ? !has(oldObject.spec.storageClassName) && \
-                 has(object.spec.storageClassName) : {})",
+                "request.resource.resource == 'persistentvolumeclaims' ? \
+                 request.operation == 'CREATE' || !has(oldObject.spec.storageClassName) && \
+                 has(object.spec.storageClassName) : \
+                 request.operation == 'CREATE' ? has(object.spec.claimRef) || \
+                 object.metadata.?annotations[?'{LEGACY_CLASS}'].hasValue() : {}",
                 reserved_unmarked(setting.tenant_label)
             ),
         ),
@@ -175,7 +177,7 @@ pub fn reaches(
             is_advised(change) && !is_dangerous(change) && is_restricted(change, access)
         }
         Endpoint::Tenancy => is_for_tenants(change) || namespace_labels::are_sent(change),
-        Endpoint::Mutate => is_create(change) || sets_class(change) || owes_label(change),
+        Endpoint::Mutate => is_created_mutable(change) || sets_class(change) || owes_label(change),
         Endpoint::Restore => changes_bound_reference(change) || drops_bind_completed(change),
     }
 }
@@ -392,6 +394,18 @@ fn quoted(names: &[&str]) -> String {
 
 fn is_create(change: &Change) -> bool {
     address(change).1 == Operation::Create
+}
+
+/// Returns whether a mutation may look at a creation: nothing is made of a volume that is reserved for nobody and has its
+/// class in the field.
+fn is_created_mutable(change: &Change) -> bool {
+    match &change.subject {
+        ChangedObject::Volume(Transition::Create(new)) => {
+            new.reservation != Reservation::Free || new.annotations.has(LEGACY_CLASS)
+        }
+        ChangedObject::Volume(Transition::Update { .. } | Transition::Delete(_)) => false,
+        ChangedObject::Claim(_) | ChangedObject::Namespace(_) => is_create(change),
+    }
 }
 
 /// Returns whether a controller of the control plane, or a kubelet, makes a write that is its own to make.

@@ -31,6 +31,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Pairs that are bound one after the other.
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
+    /// The class of the pairs, by which the output names them.
     class: &'static str,
     order: Order,
     /// Whether there is a StorageClass of that name; a volume does not need one.
@@ -120,9 +121,9 @@ fn of_binder<const N: usize>(
         Ok(())
     });
     measured.map_err(|why: String| binder.blame(&why))?;
-    for (sequence, times) in sequences.iter().zip(&times) {
+    for (Sequence { class, order, .. }, times) in sequences.iter().zip(&times) {
         let (p50, p99) = (median(times.clone()), tail(times));
-        eprintln!("  {competitor:?}: {sequence:?}: p50 {p50:.1} ms, p99 {p99:.1} ms");
+        eprintln!("  {competitor:?}: {class}, {order:?}: p50 {p50:.1} ms, p99 {p99:.1} ms");
     }
     Ok(times)
 }

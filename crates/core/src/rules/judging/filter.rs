@@ -396,8 +396,8 @@ fn is_create(change: &Change) -> bool {
     address(change).1 == Operation::Create
 }
 
-/// Returns whether a mutation may look at a creation: nothing is made of a volume that is reserved for nobody and has its
-/// class in the field.
+/// Returns whether a mutation may change a new object. None changes a volume that has neither claimRef nor the legacy
+/// annotation of a class.
 fn is_created_mutable(change: &Change) -> bool {
     match &change.subject {
         ChangedObject::Volume(Transition::Create(new)) => {

@@ -3,5 +3,6 @@
 #![doc = include_str!("../README.md")]
 
 pub mod binding;
+pub mod disks;
 pub mod model;
 pub mod rules;

@@ -1,0 +1,25 @@
+//! Local disks of a node: what they are recognized by, what volume each has, and the next step for each.
+//!
+//! As the local static provisioner (sig-storage-local-static-provisioner) offers them, without what made it offer data of
+//! another tenant: a disk is not its path, and a disk is offered only where it is proven empty or was never used. Not
+//! here: finding disks, reading what is on them, and cleaning them (the shell).
+
+mod entry;
+mod identity;
+mod mark;
+mod names;
+mod step;
+#[cfg(test)]
+mod tests;
+mod volume;
+mod waiting;
+
+pub use entry::{Disk, DiskContent, DiskEntry, DiskForm, Unusable};
+pub use identity::{DiskComparison, DiskFeature, DiskIdentity};
+pub use mark::DiskMark;
+pub use names::{ProvisionerName, stated_capacity, volume_name};
+pub use step::{
+    ClaimState, DiskObservation, DiskPolicy, DiskStep, OnContent, OnManualDelete, next_step,
+};
+pub use volume::{LocalVolume, LocalVolumeState};
+pub use waiting::DiskWaiting;

@@ -1,0 +1,273 @@
+//! The next step for one disk.
+//!
+//! No step depends on what a former one did: each is chosen from what is seen now, so that a process that is killed at any
+//! time resumes from there. Not here: performing the step.
+
+use super::entry::{Disk, DiskContent, DiskEntry};
+use super::identity::{DiskComparison, DiskIdentity};
+use super::mark::DiskMark;
+use super::names::{Creator, ProvisionerName};
+use super::volume::{LocalVolume, LocalVolumeState};
+use super::waiting::DiskWaiting;
+use crate::model::{
+    Deletion, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName, VolumePhase,
+};
+
+/// All that a decision about one entry of a discovery folder depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct DiskObservation<'a> {
+    /// The name of the entry's volume.
+    pub name: &'a VolumeName,
+    /// The entry's path on the node.
+    pub path: &'a str,
+    /// The entry in the last two scans, the later one first; absent where a scan did not find it.
+    pub scans: [Option<&'a DiskEntry>; 2],
+    /// The volume of that name.
+    pub volume: &'a LocalVolumeState,
+    /// The claim of that volume.
+    pub claim: ClaimState,
+    /// Who makes volumes on this node.
+    pub provisioner: &'a ProvisionerName,
+    /// What the StorageClass says.
+    pub policy: DiskPolicy,
+}
+
+/// The claim of a released volume, or of one that was deleted by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimState {
+    /// It was not read since the volume changed.
+    Unread,
+    /// It exists.
+    Exists,
+    /// A live read proved that it is gone, or that its name is another claim's.
+    Gone,
+}
+
+/// What the configuration says about the disks of a StorageClass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskPolicy {
+    /// What becomes of a disk whose volume a person deleted.
+    pub on_manual_delete: OnManualDelete,
+    /// What becomes of a disk that is not empty and was never offered.
+    pub on_content: OnContent,
+}
+
+/// What becomes of a disk whose volume a person deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnManualDelete {
+    /// It is held until a person decides.
+    #[default]
+    Hold,
+    /// It is cleaned once no claim names the volume, and then offered again.
+    Clean,
+}
+
+/// What becomes of a disk that is not empty and was never offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnContent {
+    /// It is held until a person empties it.
+    #[default]
+    Hold,
+    /// It is offered with what is on it, as by the local static provisioner.
+    Offer,
+}
+
+/// The next step for a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiskStep {
+    /// Nothing, until one of the things that were observed changes.
+    Wait(DiskWaiting),
+    /// Read the volume of the entry's name, and those that were made for the same disk, from the API server.
+    ReadVolume,
+    /// Read the claim of the volume from the API server.
+    ReadClaim,
+    /// Read all of the block device, to prove that it is empty.
+    ReadDevice,
+    /// Record on the volume what its disk is recognized by.
+    Identify(DiskIdentity),
+    /// Record this mark; [`DiskMark::Cleaning`] on the volume first, which fails unless it is still the one that was
+    /// observed.
+    Mark(DiskMark),
+    /// Create the volume.
+    Offer,
+    /// Remove all that is on the disk, prove that it is gone, and record [`DiskMark::Clean`]. Where the volume exists, a
+    /// write to it comes first, which fails unless it is still the one that was observed.
+    Clean,
+    /// Delete the volume of this uid, if it still has this version.
+    DeleteVolume(Uid, ResourceVersion),
+}
+
+/// Returns the next step.
+pub fn next_step(seen: &DiskObservation<'_>) -> DiskStep {
+    let [now, before] = seen.scans;
+    let disk = match now {
+        None if before.is_some() => return DiskStep::Wait(DiskWaiting::SecondScan),
+        None => return without_disk(seen),
+        Some(DiskEntry::Unusable(why)) => {
+            return DiskStep::Wait(DiskWaiting::Unusable(why.clone()));
+        }
+        Some(DiskEntry::Disk(disk)) => disk,
+    };
+    if !is_stable(before, disk) {
+        return DiskStep::Wait(DiskWaiting::SecondScan);
+    }
+    match seen.volume {
+        LocalVolumeState::Unread => DiskStep::ReadVolume,
+        LocalVolumeState::Present(volume) => with_volume(seen, disk, volume),
+        LocalVolumeState::Absent { made_as: Some(other) } => {
+            DiskStep::Wait(DiskWaiting::OtherVolume(other.clone()))
+        }
+        LocalVolumeState::Absent { made_as: None } => {
+            if !disk.identity.is_known() {
+                return DiskStep::Wait(DiskWaiting::Unidentified);
+            }
+            without_volume(seen, disk)
+        }
+    }
+}
+
+/// Returns whether two scans found the same disk: in between, one may be mounted over what the first one found.
+fn is_stable(before: Option<&DiskEntry>, disk: &Disk) -> bool {
+    let Some(DiskEntry::Disk(before)) = before else { return false };
+    (before.form, before.device, &before.identity) == (disk.form, disk.device, &disk.identity)
+}
+
+/// The disk is gone. A free volume would be bound all the same, and its pod could not start.
+fn without_disk(seen: &DiskObservation<'_>) -> DiskStep {
+    let LocalVolumeState::Present(volume) = seen.volume else {
+        return DiskStep::Wait(DiskWaiting::Gone);
+    };
+    let is_own = seen.provisioner.creator(&volume.provisioned_by) == Creator::Own;
+    if is_own && volume.path.as_ref() == seen.path && is_free(volume) {
+        return DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone());
+    }
+    DiskStep::Wait(DiskWaiting::Gone)
+}
+
+/// Returns whether no claim has the volume, or is to get it.
+fn is_free(volume: &LocalVolume) -> bool {
+    volume.phase == VolumePhase::Available
+        && volume.reservation == Reservation::Free
+        && volume.deletion == Deletion::NotAsked
+}
+
+fn with_volume(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) -> DiskStep {
+    let creator = seen.provisioner.creator(&volume.provisioned_by);
+    if volume.path.as_ref() != seen.path || creator == Creator::Other {
+        return DiskStep::Wait(DiskWaiting::NameTaken);
+    }
+    if volume.deletion == Deletion::Terminating {
+        return DiskStep::Wait(DiskWaiting::Terminating);
+    }
+    match &volume.identity {
+        // Nothing says that this node has the disk of the one before it.
+        None if creator == Creator::EarlierNode => return DiskStep::Wait(DiskWaiting::EarlierNode),
+        None if disk.identity.is_known() => return DiskStep::Identify(disk.identity.clone()),
+        None => return DiskStep::Wait(DiskWaiting::Unidentified),
+        Some(recorded) => match disk.identity.compared_with(recorded) {
+            DiskComparison::Same => {}
+            DiskComparison::Other(feature) => {
+                return DiskStep::Wait(DiskWaiting::OtherDisk(feature));
+            }
+            DiskComparison::Unknown => return DiskStep::Wait(DiskWaiting::Unidentified),
+        },
+    }
+    if let Some(other) =
+        disk.mark.as_ref().and_then(DiskMark::volume).filter(|name| *name != seen.name)
+    {
+        return DiskStep::Wait(DiskWaiting::OtherVolume(other.clone()));
+    }
+    match &volume.phase {
+        VolumePhase::Pending | VolumePhase::Available | VolumePhase::Bound => {
+            serving(seen, disk, volume)
+        }
+        VolumePhase::Released => released(seen, disk, volume),
+        VolumePhase::Failed | VolumePhase::Unknown(_) => {
+            DiskStep::Wait(DiskWaiting::Phase(volume.phase.clone()))
+        }
+    }
+}
+
+/// The volume is free, reserved or bound: its disk holds, or may soon hold, what pods write.
+fn serving(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) -> DiskStep {
+    match &disk.mark {
+        Some(DiskMark::Offered(_)) => DiskStep::Wait(DiskWaiting::Offered),
+        None | Some(DiskMark::Clean) => DiskStep::Mark(DiskMark::Offered(seen.name.clone())),
+        // It was given free while its disk was being cleaned: the next claim would get what is left.
+        Some(DiskMark::Cleaning(_)) if is_free(volume) => {
+            DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone())
+        }
+        Some(DiskMark::Cleaning(_)) => DiskStep::Wait(DiskWaiting::ReservedWhileCleaned),
+    }
+}
+
+/// The claim of the volume is said to be gone.
+fn released(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) -> DiskStep {
+    match &volume.policy {
+        ReclaimPolicy::Delete => {}
+        ReclaimPolicy::Retain | ReclaimPolicy::Recycle | ReclaimPolicy::Newer(_) => {
+            return DiskStep::Wait(DiskWaiting::Retained(volume.policy.clone()));
+        }
+    }
+    if volume.reservation == Reservation::Free {
+        return DiskStep::Wait(DiskWaiting::Phase(volume.phase.clone()));
+    }
+    if let Some(step) = unless_unused(seen, disk) {
+        return step;
+    }
+    match (&disk.mark, disk.content) {
+        (Some(DiskMark::Cleaning(_)), _) => DiskStep::Clean,
+        (Some(DiskMark::Clean), DiskContent::Empty | DiskContent::ZerosInSamples) => {
+            DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone())
+        }
+        (None | Some(DiskMark::Offered(_) | DiskMark::Clean), _) => {
+            DiskStep::Mark(DiskMark::Cleaning(seen.name.clone()))
+        }
+    }
+}
+
+/// Returns what is to be done before a disk may be cleaned; nothing once its claim is gone and no pod uses it.
+fn unless_unused(seen: &DiskObservation<'_>, disk: &Disk) -> Option<DiskStep> {
+    match seen.claim {
+        ClaimState::Unread => Some(DiskStep::ReadClaim),
+        ClaimState::Exists => Some(DiskStep::Wait(DiskWaiting::ClaimExists)),
+        ClaimState::Gone if disk.is_in_use => Some(DiskStep::Wait(DiskWaiting::InUse)),
+        ClaimState::Gone => None,
+    }
+}
+
+/// No volume has the disk.
+fn without_volume(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
+    if let Some(other) =
+        disk.mark.as_ref().and_then(DiskMark::volume).filter(|name| *name != seen.name)
+    {
+        return DiskStep::Wait(DiskWaiting::OtherVolume(other.clone()));
+    }
+    if disk.is_in_use {
+        return DiskStep::Wait(DiskWaiting::InUse);
+    }
+    let offered = || DiskStep::Mark(DiskMark::Offered(seen.name.clone()));
+    match (&disk.mark, disk.content) {
+        // The volume may have been given to a claim before it was deleted by hand.
+        (Some(DiskMark::Cleaning(_)), _) => unless_unused(seen, disk).unwrap_or(DiskStep::Clean),
+        (Some(DiskMark::Offered(_)), DiskContent::Empty) => DiskStep::Offer,
+        // Either the process was killed before it created the volume, or the volume was used and deleted by hand.
+        (Some(DiskMark::Offered(_)), DiskContent::ZerosInSamples) => DiskStep::ReadDevice,
+        (Some(DiskMark::Offered(_)), DiskContent::Something) => deleted_by_hand(seen, disk),
+        (None | Some(DiskMark::Clean), DiskContent::Empty | DiskContent::ZerosInSamples) => {
+            offered()
+        }
+        (None | Some(DiskMark::Clean), DiskContent::Something) => match seen.policy.on_content {
+            OnContent::Offer if disk.mark.is_none() => offered(),
+            OnContent::Offer | OnContent::Hold => DiskStep::Wait(DiskWaiting::NotEmpty),
+        },
+    }
+}
+
+fn deleted_by_hand(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
+    match seen.policy.on_manual_delete {
+        OnManualDelete::Hold => DiskStep::Wait(DiskWaiting::DeletedByHand(disk.form)),
+        OnManualDelete::Clean => unless_unused(seen, disk)
+            .unwrap_or_else(|| DiskStep::Mark(DiskMark::Cleaning(seen.name.clone()))),
+    }
+}

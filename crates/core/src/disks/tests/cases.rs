@@ -1,0 +1,316 @@
+//! Decisions one by one, and a life from the first scan to the second offer.
+
+use super::world::{PATH, disk, held, identity, name, provisioner, volume};
+use crate::disks::{
+    ClaimState, Disk, DiskComparison, DiskContent, DiskEntry, DiskFeature, DiskForm, DiskIdentity,
+    DiskMark, DiskObservation, DiskPolicy, DiskStep, DiskWaiting, LocalVolume, LocalVolumeState,
+    OnContent, OnManualDelete, Unusable, next_step,
+};
+use crate::model::{Deletion, ReclaimPolicy, Reservation, VolumeName, VolumePhase};
+
+const ABSENT: LocalVolumeState = LocalVolumeState::Absent { made_as: None };
+
+/// What is decided about a disk that two scans found.
+fn decided(disk: Disk, volume: LocalVolumeState, claim: ClaimState) -> DiskStep {
+    decided_by(DiskPolicy::default(), disk, volume, claim)
+}
+
+fn decided_by(
+    policy: DiskPolicy,
+    disk: Disk,
+    volume: LocalVolumeState,
+    claim: ClaimState,
+) -> DiskStep {
+    let entry = DiskEntry::Disk(disk);
+    of_scans([Some(&entry), Some(&entry)], &volume, claim, policy)
+}
+
+fn of_scans(
+    scans: [Option<&DiskEntry>; 2],
+    volume: &LocalVolumeState,
+    claim: ClaimState,
+    policy: DiskPolicy,
+) -> DiskStep {
+    let (name, provisioner) = (name(), provisioner());
+    let provisioner = &provisioner;
+    next_step(&DiskObservation {
+        name: &name,
+        path: PATH,
+        scans,
+        volume,
+        claim,
+        provisioner,
+        policy,
+    })
+}
+
+fn empty() -> Disk {
+    disk(DiskForm::FileSystem, DiskContent::Empty)
+}
+
+fn full(mark: Option<DiskMark>) -> Disk {
+    Disk { mark, ..disk(DiskForm::FileSystem, DiskContent::Something) }
+}
+
+fn offered() -> Option<DiskMark> {
+    Some(DiskMark::Offered(name()))
+}
+
+fn cleaning() -> Option<DiskMark> {
+    Some(DiskMark::Cleaning(name()))
+}
+
+fn released() -> LocalVolume {
+    volume(VolumePhase::Released, held(1))
+}
+
+fn wait(step: DiskStep) -> DiskWaiting {
+    match step {
+        DiskStep::Wait(waiting) => waiting,
+        step => panic!("{step:?}"),
+    }
+}
+
+#[test]
+fn a_disk_is_offered_used_cleaned_and_offered_again() {
+    let present = |volume: LocalVolume| LocalVolumeState::Present(volume);
+    let delete =
+        |volume: &LocalVolume| DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone());
+    let (read, gone) = (ClaimState::Unread, ClaimState::Gone);
+    let marked = |mark| Disk { mark, ..empty() };
+    let clean = || marked(Some(DiskMark::Clean));
+    for (disk, volume, claim, step) in [
+        (empty(), LocalVolumeState::Unread, read, DiskStep::ReadVolume),
+        (empty(), ABSENT, read, DiskStep::Mark(DiskMark::Offered(name()))),
+        (marked(offered()), ABSENT, read, DiskStep::Offer),
+        (
+            marked(offered()),
+            present(volume(VolumePhase::Available, Reservation::Free)),
+            read,
+            DiskStep::Wait(DiskWaiting::Offered),
+        ),
+        (full(offered()), present(released()), read, DiskStep::ReadClaim),
+        (full(offered()), present(released()), gone, DiskStep::Mark(DiskMark::Cleaning(name()))),
+        (full(cleaning()), present(released()), gone, DiskStep::Clean),
+        (clean(), present(released()), gone, delete(&released())),
+        (clean(), ABSENT, read, DiskStep::Mark(DiskMark::Offered(name()))),
+    ] {
+        assert_eq!(decided(disk.clone(), volume.clone(), claim), step, "{disk:?} {volume:?}");
+    }
+}
+
+/// external-storage#370: a folder was offered before its disk was mounted on it.
+#[test]
+fn what_only_one_scan_found_is_neither_offered_nor_withdrawn() {
+    let entry = DiskEntry::Disk(empty());
+    let folder = DiskEntry::Unusable(Unusable::NotMounted);
+    let other = DiskEntry::Disk(Disk { identity: identity("S2"), ..empty() });
+    let present = LocalVolumeState::Present(volume(VolumePhase::Available, Reservation::Free));
+    let of = |scans, volume| of_scans(scans, volume, ClaimState::Unread, DiskPolicy::default());
+    for before in [None, Some(&folder), Some(&other)] {
+        assert_eq!(wait(of([Some(&entry), before], &ABSENT)), DiskWaiting::SecondScan);
+    }
+    assert_eq!(wait(of([None, Some(&entry)], &present)), DiskWaiting::SecondScan);
+    assert_eq!(
+        wait(of([Some(&folder), Some(&folder)], &ABSENT)),
+        DiskWaiting::Unusable(Unusable::NotMounted)
+    );
+}
+
+#[test]
+fn a_free_volume_without_its_disk_is_withdrawn_and_a_reserved_one_is_not() {
+    let of = |volume| {
+        let present = LocalVolumeState::Present(volume);
+        of_scans([None, None], &present, ClaimState::Unread, DiskPolicy::default())
+    };
+    let free = volume(VolumePhase::Available, Reservation::Free);
+    assert!(matches!(of(free.clone()), DiskStep::DeleteVolume(..)));
+    for volume in [
+        volume(VolumePhase::Available, held(1)),
+        volume(VolumePhase::Bound, held(1)),
+        released(),
+        LocalVolume { path: "/mnt/disks/vol2".into(), ..free.clone() },
+        LocalVolume { provisioned_by: "".into(), ..free },
+    ] {
+        assert_eq!(wait(of(volume)), DiskWaiting::Gone);
+    }
+}
+
+#[test]
+fn a_volume_is_left_alone_unless_it_is_ours_and_its_disk_is_the_one_it_was_made_for() {
+    let of = |volume| {
+        wait(decided(full(offered()), LocalVolumeState::Present(volume), ClaimState::Gone))
+    };
+    let former = "local-volume-provisioner-node-1-11111111-2222-3333-4444-555555555555";
+    let other = VolumeName::new("local-pv-1");
+    for (volume, waiting) in [
+        (LocalVolume { path: "/mnt/disks/vol2".into(), ..released() }, DiskWaiting::NameTaken),
+        (
+            LocalVolume { provisioned_by: "ebs.csi.aws.com".into(), ..released() },
+            DiskWaiting::NameTaken,
+        ),
+        (
+            LocalVolume { provisioned_by: former.into(), identity: None, ..released() },
+            DiskWaiting::EarlierNode,
+        ),
+        (
+            LocalVolume { identity: Some(identity("S2")), ..released() },
+            DiskWaiting::OtherDisk(DiskFeature::Wwn),
+        ),
+        (LocalVolume { deletion: Deletion::Terminating, ..released() }, DiskWaiting::Terminating),
+        (
+            LocalVolume { policy: ReclaimPolicy::Retain, ..released() },
+            DiskWaiting::Retained(ReclaimPolicy::Retain),
+        ),
+        (
+            LocalVolume { phase: VolumePhase::Failed, ..released() },
+            DiskWaiting::Phase(VolumePhase::Failed),
+        ),
+        (
+            LocalVolume { reservation: Reservation::Free, ..released() },
+            DiskWaiting::Phase(VolumePhase::Released),
+        ),
+    ] {
+        assert_eq!(of(volume.clone()), waiting, "{volume:?}");
+    }
+    let moved = full(Some(DiskMark::Offered(other.clone())));
+    for volume in [LocalVolumeState::Present(released()), ABSENT] {
+        let waiting = wait(decided(moved.clone(), volume, ClaimState::Gone));
+        assert_eq!(waiting, DiskWaiting::OtherVolume(other.clone()));
+    }
+    let elsewhere = LocalVolumeState::Absent { made_as: Some(other.clone()) };
+    assert_eq!(
+        wait(decided(empty(), elsewhere, ClaimState::Unread)),
+        DiskWaiting::OtherVolume(other)
+    );
+}
+
+/// The local static provisioner makes volumes without an identity.
+#[test]
+fn a_volume_of_the_local_static_provisioner_gets_its_identity_and_its_mark() {
+    let made = LocalVolume { identity: None, ..volume(VolumePhase::Bound, held(1)) };
+    let present = LocalVolumeState::Present(made.clone());
+    let step = decided(full(None), present.clone(), ClaimState::Unread);
+    assert_eq!(step, DiskStep::Identify(identity("S1")));
+    let unknown = Disk { identity: DiskIdentity::default(), ..full(None) };
+    assert_eq!(wait(decided(unknown, present, ClaimState::Unread)), DiskWaiting::Unidentified);
+    let identified = LocalVolume { identity: Some(identity("S1")), ..made };
+    let step = decided(full(None), LocalVolumeState::Present(identified), ClaimState::Unread);
+    assert_eq!(step, DiskStep::Mark(DiskMark::Offered(name())));
+}
+
+#[test]
+fn a_disk_is_cleaned_only_when_its_claim_is_gone_and_no_pod_uses_it() {
+    let used = Disk { is_in_use: true, ..full(offered()) };
+    let of = |disk, claim| wait(decided(disk, LocalVolumeState::Present(released()), claim));
+    assert_eq!(of(used, ClaimState::Gone), DiskWaiting::InUse);
+    assert_eq!(of(full(offered()), ClaimState::Exists), DiskWaiting::ClaimExists);
+    let rewritten = full(Some(DiskMark::Clean));
+    let step = decided(rewritten, LocalVolumeState::Present(released()), ClaimState::Gone);
+    assert_eq!(
+        step,
+        DiskStep::Mark(DiskMark::Cleaning(name())),
+        "it was written to after it was clean"
+    );
+}
+
+#[test]
+fn a_volume_that_was_given_free_while_it_was_cleaned_is_withdrawn_unless_it_is_reserved() {
+    let of =
+        |volume| decided(full(cleaning()), LocalVolumeState::Present(volume), ClaimState::Unread);
+    assert!(matches!(
+        of(volume(VolumePhase::Available, Reservation::Free)),
+        DiskStep::DeleteVolume(..)
+    ));
+    for volume in [volume(VolumePhase::Available, held(2)), volume(VolumePhase::Bound, held(2))] {
+        assert_eq!(wait(of(volume)), DiskWaiting::ReservedWhileCleaned);
+    }
+}
+
+/// sig-storage-local-static-provisioner#143: a disk whose volume was deleted by hand was offered with its data.
+#[test]
+fn a_disk_whose_volume_was_deleted_by_hand_is_held_or_cleaned() {
+    let clean = DiskPolicy { on_manual_delete: OnManualDelete::Clean, ..DiskPolicy::default() };
+    let of = |policy, disk, claim| decided_by(policy, disk, ABSENT, claim);
+    let by_hand = DiskWaiting::DeletedByHand(DiskForm::FileSystem);
+    assert_eq!(wait(of(DiskPolicy::default(), full(offered()), ClaimState::Unread)), by_hand);
+    assert_eq!(of(clean, full(offered()), ClaimState::Unread), DiskStep::ReadClaim);
+    assert_eq!(wait(of(clean, full(offered()), ClaimState::Exists)), DiskWaiting::ClaimExists);
+    let step = of(clean, full(offered()), ClaimState::Gone);
+    assert_eq!(step, DiskStep::Mark(DiskMark::Cleaning(name())));
+    assert_eq!(of(clean, full(cleaning()), ClaimState::Unread), DiskStep::ReadClaim);
+    let sampled =
+        Disk { mark: offered(), ..disk(DiskForm::BlockDevice, DiskContent::ZerosInSamples) };
+    assert_eq!(of(clean, sampled, ClaimState::Unread), DiskStep::ReadDevice);
+}
+
+#[test]
+fn a_disk_with_content_is_offered_only_if_its_class_says_so_and_it_was_never_offered() {
+    let offer = DiskPolicy { on_content: OnContent::Offer, ..DiskPolicy::default() };
+    let of = |policy, mark| decided_by(policy, full(mark), ABSENT, ClaimState::Unread);
+    assert_eq!(of(offer, None), DiskStep::Mark(DiskMark::Offered(name())));
+    assert_eq!(wait(of(DiskPolicy::default(), None)), DiskWaiting::NotEmpty);
+    assert_eq!(wait(of(offer, Some(DiskMark::Clean))), DiskWaiting::NotEmpty);
+    assert_eq!(wait(of(offer, offered())), DiskWaiting::DeletedByHand(DiskForm::FileSystem));
+    let used = Disk { is_in_use: true, ..empty() };
+    assert_eq!(wait(decided(used, ABSENT, ClaimState::Unread)), DiskWaiting::InUse);
+    let unknown = Disk { identity: DiskIdentity { size: 1, ..DiskIdentity::default() }, ..empty() };
+    assert_eq!(wait(decided(unknown, ABSENT, ClaimState::Unread)), DiskWaiting::Unidentified);
+}
+
+#[test]
+fn a_disk_is_recognized_by_what_both_sides_know() {
+    let full = identity("S1");
+    let (other, part) = (DiskComparison::Other, Some("8f2c".into()));
+    for (now, recorded, comparison) in [
+        (full.clone(), full.clone(), DiskComparison::Same),
+        (DiskIdentity { size: full.size + 1, ..full.clone() }, full.clone(), DiskComparison::Same),
+        (
+            DiskIdentity { size: full.size - 1, ..full.clone() },
+            full.clone(),
+            other(DiskFeature::Size),
+        ),
+        (
+            DiskIdentity { wwn: None, serial: None, ..full.clone() },
+            full.clone(),
+            DiskComparison::Same,
+        ),
+        (
+            DiskIdentity { file_system: Some("new".into()), ..full.clone() },
+            full.clone(),
+            other(DiskFeature::FileSystem),
+        ),
+        (
+            DiskIdentity { folder: Some("/a".into()), ..full.clone() },
+            full.clone(),
+            other(DiskFeature::Folder),
+        ),
+        (
+            DiskIdentity { partition: part, ..full.clone() },
+            full.clone(),
+            other(DiskFeature::Partition),
+        ),
+        (
+            DiskIdentity {
+                serial: full.serial.clone(),
+                size: full.size,
+                ..DiskIdentity::default()
+            },
+            DiskIdentity { wwn: full.wwn.clone(), size: full.size, ..DiskIdentity::default() },
+            DiskComparison::Unknown,
+        ),
+    ] {
+        assert_eq!(now.compared_with(&recorded), comparison, "{now:?} {recorded:?}");
+    }
+    assert!(full.is_known() && !DiskIdentity::default().is_known());
+}
+
+#[test]
+fn marks_are_read_as_they_are_written() {
+    for mark in offered().into_iter().chain(cleaning()).chain([DiskMark::Clean]) {
+        assert_eq!(DiskMark::from_text(&mark.to_string()), Some(mark));
+    }
+    for text in ["", "offered", "clean x", "used local-pv-1"] {
+        assert_eq!(DiskMark::from_text(text), None);
+    }
+}

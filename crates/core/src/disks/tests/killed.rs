@@ -1,0 +1,250 @@
+//! A process that is killed at any step, in a world in which people and pods do anything at any time, never offers a disk
+//! with data on it and never removes the data of a claim that exists.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::world::{Deed, PATH, World, name, provisioner, volume};
+use crate::disks::{
+    ClaimState, DiskContent, DiskEntry, DiskForm, DiskMark, DiskObservation, DiskPolicy, DiskStep,
+    LocalVolume, LocalVolumeState, OnContent, OnManualDelete, next_step,
+};
+use crate::model::{Reservation, ResourceVersion, Uid, VolumePhase};
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Deed(Deed),
+    /// The watch shows the volume as it is.
+    Watch,
+    Step,
+    /// The process is killed and started again: before its step, within it, or after it.
+    Killed(When),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Before,
+    Within,
+    After,
+}
+
+/// What the process remembers.
+struct Process {
+    scans: [Option<DiskEntry>; 2],
+    volume: LocalVolumeState,
+    claim: ClaimState,
+    policy: DiskPolicy,
+}
+
+impl Process {
+    fn new(policy: DiskPolicy) -> Self {
+        Self {
+            scans: [None, None],
+            volume: LocalVolumeState::Unread,
+            claim: ClaimState::Unread,
+            policy,
+        }
+    }
+
+    fn scan(&mut self, world: &World) {
+        self.scans.swap(0, 1);
+        self.scans[0] = world.entry();
+    }
+
+    fn watch(&mut self, world: &World) {
+        let shown =
+            world.volume.clone().map_or(LocalVolumeState::Unread, LocalVolumeState::Present);
+        if shown != self.volume {
+            (self.volume, self.claim) = (shown, ClaimState::Unread);
+        }
+    }
+
+    fn next(&self) -> DiskStep {
+        let (name, provisioner) = (name(), provisioner());
+        let [now, before] = &self.scans;
+        next_step(&DiskObservation {
+            name: &name,
+            path: PATH,
+            scans: [now.as_ref(), before.as_ref()],
+            volume: &self.volume,
+            claim: self.claim,
+            provisioner: &provisioner,
+            policy: self.policy,
+        })
+    }
+
+    /// Returns whether the volume is still the one that the process saw; without one, that there is none.
+    fn is_current(&self, world: &World) -> bool {
+        match &self.volume {
+            LocalVolumeState::Present(seen) => {
+                world.volume.as_ref().is_some_and(|volume| volume.version == seen.version)
+            }
+            LocalVolumeState::Absent { .. } => world.volume.is_none(),
+            LocalVolumeState::Unread => false,
+        }
+    }
+
+    /// Performs steps up to the first that changes something. The entry is scanned again right before.
+    fn step(&mut self, world: &mut World, killed: Option<When>) {
+        self.scan(world);
+        loop {
+            let step = self.next();
+            if killed == Some(When::Within) && step == DiskStep::Clean {
+                // Some files are gone, others are not.
+                return;
+            }
+            let is_read =
+                matches!(step, DiskStep::ReadVolume | DiskStep::ReadClaim | DiskStep::ReadDevice);
+            self.execute(world, step);
+            // What a read proved is acted on at once or not at all.
+            if !is_read {
+                self.forget_absence();
+                return;
+            }
+        }
+    }
+
+    fn forget_absence(&mut self) {
+        if let LocalVolumeState::Absent { .. } = self.volume {
+            (self.volume, self.claim) = (LocalVolumeState::Unread, ClaimState::Unread);
+        }
+    }
+
+    fn execute(&mut self, world: &mut World, step: DiskStep) {
+        match step {
+            DiskStep::Wait(_) => {}
+            DiskStep::ReadVolume => {
+                self.watch(world);
+                if self.volume == LocalVolumeState::Unread {
+                    self.volume = LocalVolumeState::Absent { made_as: None };
+                }
+            }
+            DiskStep::ReadClaim => {
+                self.watch(world);
+                let exists = world.claim.is_some();
+                self.claim = if exists { ClaimState::Exists } else { ClaimState::Gone };
+            }
+            DiskStep::ReadDevice => {
+                if let Some(DiskEntry::Disk(disk)) = &mut self.scans[0] {
+                    disk.content =
+                        if written(world) { DiskContent::Something } else { DiskContent::Empty };
+                }
+            }
+            DiskStep::Identify(identity) if self.is_current(world) => {
+                world.change_volume(|volume| volume.identity = Some(identity));
+                self.watch(world);
+            }
+            DiskStep::Mark(mark) if self.may_mark(world, &mark) => {
+                let Some(medium) = &mut world.slot else { return };
+                medium.mark = Some(mark);
+            }
+            DiskStep::Offer if world.volume.is_none() => offer(world),
+            DiskStep::Clean if self.is_current(world) => clean(world),
+            DiskStep::DeleteVolume(uid, version) => delete(world, &uid, &version),
+            DiskStep::Identify(_) | DiskStep::Mark(_) | DiskStep::Offer | DiskStep::Clean => {}
+        }
+    }
+
+    /// A mark that announces the removal of data is written to the volume first.
+    fn may_mark(&self, world: &World, mark: &DiskMark) -> bool {
+        match mark {
+            DiskMark::Cleaning(_) => self.is_current(world),
+            DiskMark::Offered(_) | DiskMark::Clean => true,
+        }
+    }
+}
+
+fn written(world: &World) -> bool {
+    world.slot.as_ref().is_some_and(|medium| medium.written_by.is_some())
+}
+
+fn offer(world: &mut World) {
+    assert!(!written(world), "offered with data: {world:?}");
+    let offered = volume(VolumePhase::Available, Reservation::Free);
+    let serial = world.slot.as_ref().map(|medium| medium.serial).unwrap_or_default();
+    let uid = Uid::new(format!("v{}", world.version));
+    let identity = Some(super::world::identity(serial));
+    world.volume = Some(LocalVolume { uid, identity, ..offered });
+    world.change_volume(|_| ());
+}
+
+fn clean(world: &mut World) {
+    assert!(!world.is_mounted, "cleaned under a pod: {world:?}");
+    let Some(medium) = &mut world.slot else { return };
+    let made_for = world.volume.as_ref().and_then(|volume| volume.identity.as_ref());
+    let is_own = made_for.is_none_or(|identity| identity.serial.as_deref() == Some(medium.serial));
+    assert!(is_own, "another disk cleaned: {world:?}");
+    let is_live = medium.written_by.is_some() && medium.written_by == world.claim;
+    assert!(!is_live, "cleaned under a claim: {world:?}");
+    medium.written_by = None;
+    medium.mark = Some(DiskMark::Clean);
+}
+
+fn delete(world: &mut World, uid: &Uid, version: &ResourceVersion) {
+    let is_it = |volume: &LocalVolume| volume.uid == *uid && volume.version == *version;
+    if world.volume.as_ref().is_some_and(is_it) {
+        assert!(world.claim.is_none() || world.phase_is_free(), "deleted under a claim: {world:?}");
+        world.volume = None;
+    }
+}
+
+impl World {
+    fn phase_is_free(&self) -> bool {
+        self.volume.as_ref().is_some_and(|volume| volume.reservation == Reservation::Free)
+    }
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let life = vec![Deed::Bind, Deed::Mount, Deed::Write, Deed::Unmount, Deed::DeleteClaim];
+    let trouble = vec![
+        Deed::ForceDeleteClaim,
+        Deed::ClearClaimRef,
+        Deed::DeleteVolumeByHand,
+        Deed::RestoreVolume,
+        Deed::SetRetain,
+        Deed::SetDelete,
+        Deed::Unplug,
+        Deed::ExchangeDisk,
+        Deed::PlugIn,
+        Deed::LoseLedger,
+    ];
+    let event = prop_oneof![
+        8 => select(life).prop_map(Event::Deed),
+        3 => select(trouble).prop_map(Event::Deed),
+        4 => Just(Event::Watch),
+        8 => Just(Event::Step),
+        1 => select(vec![When::Before, When::Within, When::After]).prop_map(Event::Killed),
+    ];
+    prop::collection::vec(event, 0..200)
+}
+
+fn policies() -> impl Strategy<Value = DiskPolicy> {
+    select(vec![OnManualDelete::Hold, OnManualDelete::Clean])
+        .prop_map(|on_manual_delete| DiskPolicy { on_manual_delete, on_content: OnContent::Hold })
+}
+
+proptest! {
+    #[test]
+    fn no_disk_is_offered_with_data_or_cleaned_under_a_claim(
+        form in select(vec![DiskForm::FileSystem, DiskForm::BlockDevice]),
+        is_missed_by_samples: bool,
+        policy in policies(),
+        events in events(),
+    ) {
+        let (mut world, mut process) = (World::new(form, is_missed_by_samples), Process::new(policy));
+        for event in events {
+            match event {
+                Event::Deed(deed) => world.perform(deed),
+                Event::Watch => process.watch(&world),
+                Event::Step => process.step(&mut world, None),
+                Event::Killed(when) => {
+                    if when != When::Before {
+                        process.step(&mut world, Some(when));
+                    }
+                    process = Process::new(policy);
+                }
+            }
+        }
+    }
+}

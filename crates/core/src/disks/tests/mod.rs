@@ -1,0 +1,5 @@
+//! The decisions about local disks: one by one, and against a world that does everything wrong.
+
+mod cases;
+mod killed;
+mod world;

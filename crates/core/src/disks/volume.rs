@@ -1,0 +1,45 @@
+//! The volume of a local disk, as the decisions about the disk see it.
+
+use super::identity::DiskIdentity;
+use crate::model::{
+    Deletion, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName, VolumePhase,
+};
+
+/// A PersistentVolume with a `local` source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalVolume {
+    /// Its name.
+    pub name: VolumeName,
+    /// Its uid.
+    pub uid: Uid,
+    /// Its resourceVersion.
+    pub version: ResourceVersion,
+    /// Whether it is being deleted.
+    pub deletion: Deletion,
+    /// `status.phase`.
+    pub phase: VolumePhase,
+    /// `spec.persistentVolumeReclaimPolicy`.
+    pub policy: ReclaimPolicy,
+    /// `spec.claimRef`.
+    pub reservation: Reservation,
+    /// `spec.local.path`; empty where it has another source.
+    pub path: Box<str>,
+    /// `pv.kubernetes.io/provisioned-by`; empty where that is absent.
+    pub provisioned_by: Box<str>,
+    /// What the disk was recognized by when that was recorded on the volume.
+    pub identity: Option<DiskIdentity>,
+}
+
+/// What is known about the volume of an entry's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LocalVolumeState {
+    /// The watch does not show it, which proves nothing: one that another provisioner made has no label of ours.
+    Unread,
+    /// A live read proved that there is none.
+    Absent {
+        /// The volume of another name, here or of another node, that was made for this disk.
+        made_as: Option<VolumeName>,
+    },
+    /// It exists.
+    Present(LocalVolume),
+}

@@ -43,6 +43,8 @@ pub enum DiskForm {
 /// What is on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskContent {
+    /// It was not read: of a disk in use it does not matter.
+    Unread,
     /// Nothing, which is proven: an empty listing, or zeros in all bytes.
     Empty,
     /// Zeros wherever a block device was read; the rest of it was not.

@@ -81,6 +81,8 @@ pub enum DiskStep {
     ReadVolume,
     /// Read the claim of the volume from the API server.
     ReadClaim,
+    /// Read what is on the disk: the listing of a file system, samples of a block device.
+    ReadContent,
     /// Read all of the block device, to prove that it is empty.
     ReadDevice,
     /// Record on the volume what its disk is recognized by.
@@ -217,10 +219,12 @@ fn released(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) -> Di
     }
     match (&disk.mark, disk.content) {
         (Some(DiskMark::Cleaning(_)), _) => DiskStep::Clean,
+        (Some(DiskMark::Clean), DiskContent::Unread) => DiskStep::ReadContent,
         (Some(DiskMark::Clean), DiskContent::Empty | DiskContent::ZerosInSamples) => {
             DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone())
         }
-        (None | Some(DiskMark::Offered(_) | DiskMark::Clean), _) => {
+        (Some(DiskMark::Clean), DiskContent::Something)
+        | (None | Some(DiskMark::Offered(_)), _) => {
             DiskStep::Mark(DiskMark::Cleaning(seen.name.clone()))
         }
     }
@@ -250,6 +254,7 @@ fn without_volume(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
     match (&disk.mark, disk.content) {
         // The volume may have been given to a claim before it was deleted by hand.
         (Some(DiskMark::Cleaning(_)), _) => unless_unused(seen, disk).unwrap_or(DiskStep::Clean),
+        (_, DiskContent::Unread) => DiskStep::ReadContent,
         (Some(DiskMark::Offered(_)), DiskContent::Empty) => DiskStep::Offer,
         // Either the process was killed before it created the volume, or the volume was used and deleted by hand.
         (Some(DiskMark::Offered(_)), DiskContent::ZerosInSamples) => DiskStep::ReadDevice,

@@ -81,6 +81,7 @@ fn a_disk_is_offered_used_cleaned_and_offered_again() {
     let clean = || marked(Some(DiskMark::Clean));
     for (disk, volume, claim, step) in [
         (empty(), LocalVolumeState::Unread, read, DiskStep::ReadVolume),
+        (Disk { content: DiskContent::Unread, ..empty() }, ABSENT, read, DiskStep::ReadContent),
         (empty(), ABSENT, read, DiskStep::Mark(DiskMark::Offered(name()))),
         (marked(offered()), ABSENT, read, DiskStep::Offer),
         (

@@ -94,8 +94,13 @@ impl Process {
                 // Some files are gone, others are not.
                 return;
             }
-            let is_read =
-                matches!(step, DiskStep::ReadVolume | DiskStep::ReadClaim | DiskStep::ReadDevice);
+            let is_read = matches!(
+                step,
+                DiskStep::ReadVolume
+                    | DiskStep::ReadClaim
+                    | DiskStep::ReadContent
+                    | DiskStep::ReadDevice
+            );
             self.execute(world, step);
             // What a read proved is acted on at once or not at all.
             if !is_read {
@@ -124,6 +129,11 @@ impl Process {
                 self.watch(world);
                 let exists = world.claim.is_some();
                 self.claim = if exists { ClaimState::Exists } else { ClaimState::Gone };
+            }
+            DiskStep::ReadContent => {
+                if let Some(DiskEntry::Disk(disk)) = &mut self.scans[0] {
+                    disk.content = world.content();
+                }
             }
             DiskStep::ReadDevice => {
                 if let Some(DiskEntry::Disk(disk)) = &mut self.scans[0] {

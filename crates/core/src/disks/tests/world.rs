@@ -135,21 +135,25 @@ impl World {
     /// The entry of the discovery folder.
     pub(super) fn entry(&self) -> Option<DiskEntry> {
         let medium = self.slot.as_ref()?;
-        let is_written = medium.written_by.is_some();
-        let content = match self.form {
+        Some(DiskEntry::Disk(Disk {
+            identity: identity(medium.serial),
+            mark: medium.mark.clone(),
+            is_in_use: self.is_mounted,
+            ..disk(self.form, DiskContent::Unread)
+        }))
+    }
+
+    /// What a listing shows, or samples.
+    pub(super) fn content(&self) -> DiskContent {
+        let is_written = self.slot.as_ref().is_some_and(|medium| medium.written_by.is_some());
+        match self.form {
             DiskForm::FileSystem if is_written => DiskContent::Something,
             DiskForm::FileSystem => DiskContent::Empty,
             DiskForm::BlockDevice if is_written && !self.is_missed_by_samples => {
                 DiskContent::Something
             }
             DiskForm::BlockDevice => DiskContent::ZerosInSamples,
-        };
-        Some(DiskEntry::Disk(Disk {
-            identity: identity(medium.serial),
-            mark: medium.mark.clone(),
-            is_in_use: self.is_mounted,
-            ..disk(self.form, content)
-        }))
+        }
     }
 
     pub(super) fn change_volume(&mut self, change: impl FnOnce(&mut LocalVolume)) {

@@ -23,7 +23,8 @@ pub(crate) fn words() -> impl Iterator<Item = &'static str> {
     names.chain([POD, REASON, "vol-new", "new-claim"])
 }
 
-const POD: &str = "pod-lemur";
+/// The name of every generated pod.
+pub(crate) const POD: &str = "pod-lemur";
 /// Why a generated exemption was given.
 pub(crate) const REASON: &str = "zephyr";
 

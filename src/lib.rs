@@ -9,26 +9,28 @@
 //! test, `tests/tidy/layers.rs`; no dot is right of the diagonal, so no two modules import each other.
 //!
 //! ```text
-//!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16
+//!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18
 //!  1 model          ■
-//!  2 binding        ●  ■
-//!  3 rules          ●  ●  ■
-//!  4 certificates   ·  ·  ·  ■
-//!  5 api            ●  ●  ●  ●  ■
-//!  6 document       ·  ·  ·  ·  ·  ■
-//!  7 sim            ●  ·  ·  ·  ●  ·  ■
-//!  8 telemetry      ●  ·  ●  ·  ·  ·  ·  ■
-//!  9 config         ●  ·  ●  ·  ·  ●  ·  ·  ■
-//! 10 file_watch     ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
-//! 11 listen         ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
-//! 12 client         ●  ●  ●  ·  ●  ·  ·  ●  ●  ·  ·  ■
-//! 13 webhook        ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ■
-//! 14 controller     ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ■
-//! 15 cli            ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ■
-//! 16 main           ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ●  ■
+//!  2 disks          ●  ■
+//!  3 binding        ●  ·  ■
+//!  4 rules          ●  ·  ●  ■
+//!  5 certificates   ·  ·  ·  ·  ■
+//!  6 api            ●  ●  ●  ●  ●  ■
+//!  7 document       ·  ·  ·  ·  ·  ·  ■
+//!  8 sim            ●  ·  ·  ·  ·  ●  ·  ■
+//!  9 telemetry      ●  ·  ·  ●  ·  ·  ·  ·  ■
+//! 10 config         ●  ·  ·  ●  ·  ·  ●  ·  ·  ■
+//! 11 file_watch     ·  ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
+//! 12 listen         ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
+//! 13 client         ●  ·  ●  ●  ·  ●  ·  ·  ●  ●  ·  ·  ■
+//! 14 webhook        ●  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ■
+//! 15 controller     ●  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ■
+//! 16 local          ●  ●  ●  ·  ·  ●  ●  ·  ●  ●  ·  ·  ●  ·  ·  ■
+//! 17 cli            ●  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ●  ■
+//! 18 main           ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ●  ■
 //! ```
 //!
-//! The first three layers are the package `bindery-core`, which depends on no runtime, client or serialization library.
+//! The first four layers are the package `bindery-core`, which depends on no runtime, client or serialization library.
 //! `bindery-sim` is the simulated API server for tests and `make demo`; the shipped binary does not contain it.
 //!
 //! # Entry points
@@ -40,6 +42,7 @@
 //!   [`binding::settle`] applies the steps to a whole cluster in memory.
 //! * [`binding::fit`] returns every reason why a volume does not fit a claim.
 //! * [`webhook::service::Service`] answers one review without a socket; [`webhook::run::Webhook`] runs the server.
+//! * [`disks::next_step`] returns the next step for a local disk; [`local::run::run`] observes disks and performs it.
 //! * [`controller::reconciler::Reconciler`] reconciles without I/O; [`controller::run::run`] connects it to the API
 //!   server.
 //!
@@ -48,6 +51,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`model`] | values: quantities, access modes, selectors, node affinity, volumes, claims, classes |
+//! | [`disks`] | local disks: what they are recognized by, and the next step for each |
 //! | [`binding`] | what fits what, what is known of the cluster, and the next step of a binding |
 //! | [`rules`] | admission rules and mutations, one file each, and their evaluation |
 //! | [`api`] | API objects, reviews, patches and webhook registrations, to and from the model |
@@ -60,6 +64,7 @@
 //! | [`client`] | API client: watches, store, live reads, writes, leader election |
 //! | [`webhook`] | the HTTPS server, its handlers and probes |
 //! | [`controller`] | the work queue, the reconcile loop, the event recorder, the recycler |
+//! | [`local`] | the local static provisioner: scans of a node, cleaning, and the requests about its volumes |
 //! | [`cli`] | arguments, commands and their output |
 //!
 //! # Glossary
@@ -187,7 +192,7 @@
 //! assert!(!rule.denied.is_empty() && !rule.allowed.is_empty());
 //! assert!(RULES.iter().all(|rule| !rule.request_types.is_empty()));
 //! ```
-pub use bindery_core::{binding, model, rules};
+pub use bindery_core::{binding, disks, model, rules};
 
 pub mod api;
 pub mod certificates;
@@ -198,5 +203,6 @@ pub mod controller;
 pub mod document;
 pub mod file_watch;
 pub mod listen;
+pub mod local;
 pub mod telemetry;
 pub mod webhook;

@@ -11,6 +11,7 @@ pub mod head;
 pub mod installation;
 mod json_tree;
 pub mod list;
+pub mod local_volume;
 pub mod managers;
 pub mod metadata;
 pub mod namespace;

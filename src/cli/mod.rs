@@ -16,6 +16,7 @@ pub mod files;
 pub mod generate;
 pub mod input;
 pub mod judge;
+pub mod local;
 pub mod output;
 pub mod plan;
 mod preview;
@@ -90,6 +91,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Webhook(arguments) => webhook::run(arguments),
         Command::Controller(arguments) => controller::run(arguments),
+        Command::Local(arguments) => local::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Plan(arguments) => plan::run(arguments),
         Command::Explain(arguments) => explain::run(arguments),

@@ -15,7 +15,7 @@ use super::request::request;
 use crate::binding::{EventType, ObjectEvent, ObjectKey};
 use crate::model::{ResourceVersion, Uid};
 
-/// The source of an event, as `kubectl describe` shows it.
+/// The source of the events of the controller, as `kubectl describe` shows it.
 pub const COMPONENT: &str = "bindery-controller";
 
 /// How long storing may take: no decision waits for it.
@@ -43,6 +43,8 @@ pub struct Regarding<'a> {
 /// What an event is about, and what it says.
 #[derive(Clone, Copy, Debug)]
 pub struct EventMessage<'a> {
+    /// Who records it.
+    pub component: &'a str,
     /// The object's kind, of the core group.
     pub kind: &'a str,
     /// Its namespace; empty if it has none.
@@ -64,7 +66,8 @@ impl<'a> From<&'a ObjectEvent> for EventMessage<'a> {
             ObjectKey::Claim(key) => ("PersistentVolumeClaim", &*key.namespace, &*key.name),
         };
         let ObjectEvent { event_type, reason, text, .. } = event;
-        Self { kind, namespace, name, event_type: *event_type, reason, text }
+        let component = COMPONENT;
+        Self { component, kind, namespace, name, event_type: *event_type, reason, text }
     }
 }
 
@@ -128,7 +131,7 @@ async fn send(
 }
 
 fn event(message: EventMessage<'_>, about: Regarding<'_>) -> Value {
-    let EventMessage { kind, namespace, name, event_type, reason, text } = message;
+    let EventMessage { component, kind, namespace, name, event_type, reason, text } = message;
     let uid = about.uid.map(ToString::to_string).unwrap_or_default();
     let parts = [uid.as_str(), reason, about.detail];
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -153,8 +156,8 @@ fn event(message: EventMessage<'_>, about: Regarding<'_>) -> Value {
         "count": about.count,
         "firstTimestamp": now,
         "lastTimestamp": now,
-        "source": {"component": COMPONENT},
-        "reportingComponent": COMPONENT,
+        "source": {"component": component},
+        "reportingComponent": component,
     })
 }
 

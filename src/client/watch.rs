@@ -75,6 +75,11 @@ pub trait EventHandler: Send + Sync {
         0
     }
 
+    /// The label selector of the objects to watch; empty for all.
+    fn label_selector(&self) -> String {
+        String::new()
+    }
+
     /// The fields of volumes to decode: those for matching, unless it says otherwise.
     fn wanted(&self) -> Wanted {
         Wanted::Labels
@@ -282,13 +287,24 @@ impl<H: EventHandler> Watcher<H> {
         }
     }
 
+    /// The rest of a query for the objects that are wanted.
+    fn selection(&self) -> String {
+        let fields = self.kind.selection();
+        let labels = self.handler.label_selector();
+        if labels.is_empty() {
+            return fields.to_owned();
+        }
+        let labels = labels.replace('/', "%2F").replace('=', "%3D");
+        format!("{fields}&labelSelector={labels}")
+    }
+
     async fn open(&self) -> Result<http::Response<Body>, Interruption> {
         let path = self.kind.path();
         let query = match &self.version {
             Some(version) => format!("resourceVersion={version}"),
             None => "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
         };
-        let selection = self.kind.selection();
+        let selection = self.selection();
         let uri = format!("{path}?watch=true&allowWatchBookmarks=true&{query}{selection}");
         let response = self.send(&uri).await?;
         if response.status().is_success() {
@@ -378,7 +394,7 @@ impl<H: EventHandler> Watcher<H> {
         let mut more = String::new();
         loop {
             let path = self.kind.path();
-            let selection = self.kind.selection();
+            let selection = self.selection();
             self.handler.room().await;
             let uri = format!("{path}?limit={PAGE_OBJECTS}&continue={more}{selection}");
             let response = self.send(&uri).await?;

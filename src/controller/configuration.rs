@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::sync::watch;
 
 use crate::binding::EventType;
-use crate::client::events::{EventMessage, Regarding, store_event};
+use crate::client::events::{COMPONENT, EventMessage, Regarding, store_event};
 use crate::client::lease::LeadershipDeadline;
 use crate::config::Configuration;
 use crate::file_watch::configuration::{ConfigurationSource, FileError, LiveConfiguration};
@@ -58,7 +58,9 @@ pub(super) async fn record(
             Err(_) => (EventType::Warning, "ConfigurationUnusable"),
         };
         let (kind, namespace, name) = ("ConfigMap", namespace.as_str(), config_map.as_str());
-        let message = EventMessage { kind, namespace, name, event_type, reason, text: &text };
+        let component = COMPONENT;
+        let text = text.as_str();
+        let message = EventMessage { component, kind, namespace, name, event_type, reason, text };
         let about = Regarding { uid: None, version: None, count: 1, detail: "" };
         // What is not stored was logged.
         store_event(&client, message, about).await;

@@ -22,6 +22,7 @@ mod control_plane;
 mod denials;
 mod harness;
 mod installation;
+mod local_disks;
 mod no_false_denials;
 mod predictions;
 mod provisioners;

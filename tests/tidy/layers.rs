@@ -52,10 +52,11 @@ const BELOW_PROCESSES: &[&str] = &[
     "client",
 ];
 
-/// The layers, lowest first. Of the first three, which are a package of their own, the manifest says which libraries
+/// The layers, lowest first. Of the first four, which are a package of their own, the manifest says which libraries
 /// they may name.
 const LAYERS: &[Layer] = &[
     Layer { name: "model", imports: &[], libraries: Libraries::Any, reach: Reach::Values },
+    Layer { name: "disks", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
     Layer { name: "binding", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
     Layer {
         name: "rules",
@@ -67,7 +68,7 @@ const LAYERS: &[Layer] = &[
     // Secrets hold certificates.
     Layer {
         name: "api",
-        imports: &["model", "binding", "rules", "certificates"],
+        imports: &["model", "disks", "binding", "rules", "certificates"],
         libraries: Libraries::Only(&[
             "thiserror",
             "jiff",
@@ -131,6 +132,12 @@ const LAYERS: &[Layer] = &[
         reach: Reach::Io,
     },
     Layer {
+        name: "local",
+        imports: &["model", "disks", "binding", "api", "document", "telemetry", "config", "client"],
+        libraries: Libraries::Any,
+        reach: Reach::Io,
+    },
+    Layer {
         name: "cli",
         imports: &[
             "model",
@@ -146,6 +153,7 @@ const LAYERS: &[Layer] = &[
             "client",
             "webhook",
             "controller",
+            "local",
         ],
         libraries: Libraries::Any,
         reach: Reach::Io,
@@ -428,7 +436,7 @@ mod tests {
         };
         let expected = code_map(&file("//! old\n")).expect_err("the drawing is another");
         let drawing = expected.split("//! ```").nth(1).expect("a drawing");
-        assert!(drawing.contains("\n//!  2 binding        ●  ■\n"), "{drawing}");
+        assert!(drawing.contains("\n//!  2 disks          ●  ■\n"), "{drawing}");
         assert!(code_map(&File { path: "src/lib.rs".to_owned(), text: expected }).is_ok());
     }
 

@@ -46,6 +46,8 @@ pub enum Command {
     Webhook(WebhookArgs),
     /// Bind PersistentVolumes and PersistentVolumeClaims.
     Controller(ControllerArgs),
+    /// Offer the disks of this node as PersistentVolumes, and clean them after release.
+    Local(LocalArgs),
     /// Judge a change as the webhook would, before it is made.
     Check(CheckArgs),
     /// Preview which PersistentVolumeClaim binds to which PersistentVolume, and why one stays Pending.
@@ -202,6 +204,41 @@ pub struct ControllerArgs {
     /// a new configuration is in use.
     #[arg(long, value_name = "NAME", requires = "config")]
     pub config_map: Option<String>,
+    /// The log.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// Arguments of `bindery local`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+Takes the place of the local static provisioner of sig-storage: the ConfigMap, the names of PersistentVolumes, their \
+labels and the metrics are the same. PersistentVolumes that it created are taken over.")]
+pub struct LocalArgs {
+    /// The name of the Node whose disks are offered.
+    #[arg(long, value_name = "NAME", env = "MY_NODE_NAME", hide_env_values = true)]
+    pub node_name: String,
+    /// Folder of the configuration: one file for each key of the `ConfigMap`.
+    #[arg(long, value_name = "FOLDER", default_value = "/etc/provisioner/config")]
+    pub config_dir: PathBuf,
+    /// Folder on the node for the marks of disks that have no file system. It must survive a restart of the node.
+    #[arg(long, value_name = "FOLDER", default_value = "/var/lib/bindery/local")]
+    pub ledger_dir: PathBuf,
+    /// Folder of the kubelet, where the mounts of pods are seen: no disk is cleaned while a pod uses it.
+    #[arg(long, value_name = "FOLDER", default_value = "/var/lib/kubelet")]
+    pub kubelet_dir: PathBuf,
+    /// Time between two scans of the discovery folders; a mount is found at once.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    pub discovery_period: Duration,
+    /// Address of the plain port with /livez, /readyz, /ready and the metrics.
+    #[arg(long, value_name = "ADDRESS", default_value = "[::]:8080")]
+    pub listen_address: SocketAddr,
+    /// Path of the metrics.
+    #[arg(long, value_name = "PATH", default_value = "/metrics")]
+    pub metrics_path: String,
+    /// Kubeconfig of the cluster; else `KUBECONFIG`, `~/.kube/config` or the pod's own account.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
     /// The log.
     #[command(flatten)]
     pub log: LogArgs,

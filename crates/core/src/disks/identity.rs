@@ -8,7 +8,7 @@ use std::fmt;
 /// know it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskIdentity {
-    /// The World Wide Name, or the NGUID or EUI-64 of an NVMe disk: unique in the world.
+    /// The World Wide Name, or the NGUID or EUI-64 of an `NVMe` disk: unique in the world.
     pub wwn: Option<Box<str>>,
     /// The serial number: unique among the disks of one manufacturer.
     pub serial: Option<Box<str>>,
@@ -99,6 +99,15 @@ impl DiskIdentity {
             return DiskComparison::Other(DiskFeature::Size);
         }
         if is_known { DiskComparison::Same } else { DiskComparison::Unknown }
+    }
+
+    /// Returns a text that differs between any two disks of which one is known, and that stays when the disk is formatted
+    /// again unless nothing else is known of it.
+    pub fn key(&self) -> String {
+        let hardware = [&self.wwn, &self.serial, &self.mapping];
+        let first = hardware.into_iter().flatten().next().or(self.file_system.as_ref());
+        let parts = [first, self.partition.as_ref(), self.folder.as_ref()];
+        parts.map(|part| part.map_or("", |part| &**part)).join("\n")
     }
 
     /// Returns whether any feature distinguishes it from other disks.

@@ -174,16 +174,15 @@ fn with_volume(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) ->
             DiskComparison::Unknown => return DiskStep::Wait(DiskWaiting::Unidentified),
         },
     }
-    if let Some(other) =
-        disk.mark.as_ref().and_then(DiskMark::volume).filter(|name| *name != seen.name)
-    {
+    let mark = disk.mark.as_ref().or(volume.mark.as_ref());
+    if let Some(other) = mark.and_then(DiskMark::volume).filter(|name| *name != seen.name) {
         return DiskStep::Wait(DiskWaiting::OtherVolume(other.clone()));
     }
     match &volume.phase {
         VolumePhase::Pending | VolumePhase::Available | VolumePhase::Bound => {
-            serving(seen, disk, volume)
+            serving(seen, mark, volume)
         }
-        VolumePhase::Released => released(seen, disk, volume),
+        VolumePhase::Released => released(seen, disk, mark, volume),
         VolumePhase::Failed | VolumePhase::Unknown(_) => {
             DiskStep::Wait(DiskWaiting::Phase(volume.phase.clone()))
         }
@@ -191,8 +190,8 @@ fn with_volume(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) ->
 }
 
 /// The volume is free, reserved or bound: its disk holds, or may soon hold, what pods write.
-fn serving(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) -> DiskStep {
-    match &disk.mark {
+fn serving(seen: &DiskObservation<'_>, mark: Option<&DiskMark>, volume: &LocalVolume) -> DiskStep {
+    match mark {
         Some(DiskMark::Offered(_)) => DiskStep::Wait(DiskWaiting::Offered),
         None | Some(DiskMark::Clean) => DiskStep::Mark(DiskMark::Offered(seen.name.clone())),
         // It was given free while its disk was being cleaned: the next claim would get what is left.
@@ -204,7 +203,12 @@ fn serving(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) -> Dis
 }
 
 /// The claim of the volume is said to be gone.
-fn released(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) -> DiskStep {
+fn released(
+    seen: &DiskObservation<'_>,
+    disk: &Disk,
+    mark: Option<&DiskMark>,
+    volume: &LocalVolume,
+) -> DiskStep {
     match &volume.policy {
         ReclaimPolicy::Delete => {}
         ReclaimPolicy::Retain | ReclaimPolicy::Recycle | ReclaimPolicy::Newer(_) => {
@@ -217,7 +221,7 @@ fn released(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) -> Di
     if let Some(step) = unless_unused(seen, disk) {
         return step;
     }
-    match (&disk.mark, disk.content) {
+    match (mark, disk.content) {
         (Some(DiskMark::Cleaning(_)), _) => DiskStep::Clean,
         (Some(DiskMark::Clean), DiskContent::Unread) => DiskStep::ReadContent,
         (Some(DiskMark::Clean), DiskContent::Empty | DiskContent::ZerosInSamples) => {

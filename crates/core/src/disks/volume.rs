@@ -1,6 +1,7 @@
 //! The volume of a local disk, as the decisions about the disk see it.
 
 use super::identity::DiskIdentity;
+use super::mark::DiskMark;
 use crate::model::{
     Deletion, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName, VolumePhase,
 };
@@ -28,6 +29,8 @@ pub struct LocalVolume {
     pub provisioned_by: Box<str>,
     /// What the disk was recognized by when that was recorded on the volume.
     pub identity: Option<DiskIdentity>,
+    /// The mark that was recorded on the volume: that of its disk may be lost with the node's own disk.
+    pub mark: Option<DiskMark>,
 }
 
 /// What is known about the volume of an entry's name.
@@ -41,5 +44,5 @@ pub enum LocalVolumeState {
         made_as: Option<VolumeName>,
     },
     /// It exists.
-    Present(LocalVolume),
+    Present(Box<LocalVolume>),
 }

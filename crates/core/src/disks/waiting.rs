@@ -46,6 +46,29 @@ pub enum DiskWaiting {
 }
 
 impl DiskWaiting {
+    /// Returns a word for it, for metrics.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Offered => "offered",
+            Self::SecondScan => "second_scan",
+            Self::Gone => "gone",
+            Self::Unusable(_) => "unusable",
+            Self::NotEmpty => "not_empty",
+            Self::Unidentified => "unidentified",
+            Self::OtherDisk(_) => "other_disk",
+            Self::OtherVolume(_) => "other_volume",
+            Self::NameTaken => "name_taken",
+            Self::EarlierNode => "earlier_node",
+            Self::DeletedByHand(_) => "deleted_by_hand",
+            Self::ReservedWhileCleaned => "reserved_while_cleaned",
+            Self::InUse => "in_use",
+            Self::ClaimExists => "claim_exists",
+            Self::Retained(_) => "retained",
+            Self::Phase(_) => "other_phase",
+            Self::Terminating => "terminating",
+        }
+    }
+
     /// Returns the reason of the event about it, one word; absent where a person has nothing to do about it.
     pub fn reason(&self) -> Option<&'static str> {
         Some(match self {
@@ -80,7 +103,7 @@ impl fmt::Display for DiskWaiting {
             Self::Unusable(why) => why.fmt(f),
             Self::NotEmpty => f.write_str(
                 "the disk is not empty and was never offered; the first PVC would get what is on it; \
-                 empty it, or set onContent: Offer for its StorageClass if everyone may read that",
+                 empty it, or set onContent: offer for its StorageClass if everyone may read that",
             ),
             Self::Unidentified => f.write_str(
                 "the disk has no World Wide Name, serial number or UUID; it could be replaced without notice; \

@@ -45,6 +45,31 @@ pub const OTHER_BINDER: &str = "bindery.dev/other-binder";
 /// Ours, on a volume: an exemption; the rule's id follows.
 pub const ALLOW_PREFIX: &str = "allow.bindery.dev/";
 
+/// Ours, on a volume, as a label: the node whose local disk it is.
+pub const LOCAL_NODE: &str = "bindery.dev/local-node";
+/// Ours, on a volume, as a label: the hash of what its local disk is recognized by.
+pub const LOCAL_DISK: &str = "bindery.dev/local-disk";
+/// Ours, on a volume: the mark of its local disk, written before the disk is cleaned.
+pub const DISK_MARK: &str = "bindery.dev/disk-mark";
+/// Ours, on a volume: the World Wide Name of its local disk.
+pub const DISK_WWN: &str = "bindery.dev/disk-wwn";
+/// Ours, on a volume: the serial number of its local disk.
+pub const DISK_SERIAL: &str = "bindery.dev/disk-serial";
+/// Ours, on a volume: what the device mapper calls its local disk.
+pub const DISK_MAPPING: &str = "bindery.dev/disk-mapping";
+/// Ours, on a volume: the partition of its local disk.
+pub const DISK_PARTITION: &str = "bindery.dev/disk-partition";
+/// Ours, on a volume: the UUID of the file system of its local disk.
+pub const DISK_FILE_SYSTEM: &str = "bindery.dev/disk-file-system";
+/// Ours, on a volume: the folder of that file system that is mounted.
+pub const DISK_FOLDER: &str = "bindery.dev/disk-folder";
+/// Ours, on a volume: the size of its local disk in bytes.
+pub const DISK_SIZE: &str = "bindery.dev/disk-size";
+/// Ours, on a volume: the device that its local disk was when the volume was made. A note.
+pub const DISK_DEVICE: &str = "bindery.dev/disk-device";
+/// Ours, on a volume: the machine-id of the node that its local disk was in. A note.
+pub const DISK_MACHINE: &str = "bindery.dev/disk-machine";
+
 /// The value that a binder gives an annotation of which only the presence counts.
 pub const YES: &str = "yes";
 

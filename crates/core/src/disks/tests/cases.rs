@@ -15,6 +15,7 @@ fn decided(disk: Disk, volume: LocalVolumeState, claim: ClaimState) -> DiskStep 
     decided_by(DiskPolicy::default(), disk, volume, claim)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "each case makes its own")]
 fn decided_by(
     policy: DiskPolicy,
     disk: Disk,
@@ -48,16 +49,20 @@ fn empty() -> Disk {
     disk(DiskForm::FileSystem, DiskContent::Empty)
 }
 
-fn full(mark: Option<DiskMark>) -> Disk {
-    Disk { mark, ..disk(DiskForm::FileSystem, DiskContent::Something) }
+fn full(mark: impl Into<Option<DiskMark>>) -> Disk {
+    Disk { mark: mark.into(), ..disk(DiskForm::FileSystem, DiskContent::Something) }
 }
 
-fn offered() -> Option<DiskMark> {
-    Some(DiskMark::Offered(name()))
+fn offered() -> DiskMark {
+    DiskMark::Offered(name())
 }
 
-fn cleaning() -> Option<DiskMark> {
-    Some(DiskMark::Cleaning(name()))
+fn cleaning() -> DiskMark {
+    DiskMark::Cleaning(name())
+}
+
+fn present(volume: LocalVolume) -> LocalVolumeState {
+    LocalVolumeState::Present(Box::new(volume))
 }
 
 fn released() -> LocalVolume {
@@ -67,18 +72,25 @@ fn released() -> LocalVolume {
 fn wait(step: DiskStep) -> DiskWaiting {
     match step {
         DiskStep::Wait(waiting) => waiting,
-        step => panic!("{step:?}"),
+        step @ (DiskStep::ReadVolume
+        | DiskStep::ReadClaim
+        | DiskStep::ReadContent
+        | DiskStep::ReadDevice
+        | DiskStep::Identify(_)
+        | DiskStep::Mark(_)
+        | DiskStep::Offer
+        | DiskStep::Clean
+        | DiskStep::DeleteVolume(..)) => panic!("{step:?}"),
     }
 }
 
 #[test]
 fn a_disk_is_offered_used_cleaned_and_offered_again() {
-    let present = |volume: LocalVolume| LocalVolumeState::Present(volume);
     let delete =
         |volume: &LocalVolume| DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone());
     let (read, gone) = (ClaimState::Unread, ClaimState::Gone);
-    let marked = |mark| Disk { mark, ..empty() };
-    let clean = || marked(Some(DiskMark::Clean));
+    let marked = |mark| Disk { mark: Some(mark), ..empty() };
+    let clean = || marked(DiskMark::Clean);
     for (disk, volume, claim, step) in [
         (empty(), LocalVolumeState::Unread, read, DiskStep::ReadVolume),
         (Disk { content: DiskContent::Unread, ..empty() }, ABSENT, read, DiskStep::ReadContent),
@@ -106,12 +118,12 @@ fn what_only_one_scan_found_is_neither_offered_nor_withdrawn() {
     let entry = DiskEntry::Disk(empty());
     let folder = DiskEntry::Unusable(Unusable::NotMounted);
     let other = DiskEntry::Disk(Disk { identity: identity("S2"), ..empty() });
-    let present = LocalVolumeState::Present(volume(VolumePhase::Available, Reservation::Free));
+    let free = present(volume(VolumePhase::Available, Reservation::Free));
     let of = |scans, volume| of_scans(scans, volume, ClaimState::Unread, DiskPolicy::default());
     for before in [None, Some(&folder), Some(&other)] {
         assert_eq!(wait(of([Some(&entry), before], &ABSENT)), DiskWaiting::SecondScan);
     }
-    assert_eq!(wait(of([None, Some(&entry)], &present)), DiskWaiting::SecondScan);
+    assert_eq!(wait(of([None, Some(&entry)], &free)), DiskWaiting::SecondScan);
     assert_eq!(
         wait(of([Some(&folder), Some(&folder)], &ABSENT)),
         DiskWaiting::Unusable(Unusable::NotMounted)
@@ -121,8 +133,7 @@ fn what_only_one_scan_found_is_neither_offered_nor_withdrawn() {
 #[test]
 fn a_free_volume_without_its_disk_is_withdrawn_and_a_reserved_one_is_not() {
     let of = |volume| {
-        let present = LocalVolumeState::Present(volume);
-        of_scans([None, None], &present, ClaimState::Unread, DiskPolicy::default())
+        of_scans([None, None], &present(volume), ClaimState::Unread, DiskPolicy::default())
     };
     let free = volume(VolumePhase::Available, Reservation::Free);
     assert!(matches!(of(free.clone()), DiskStep::DeleteVolume(..)));
@@ -139,9 +150,7 @@ fn a_free_volume_without_its_disk_is_withdrawn_and_a_reserved_one_is_not() {
 
 #[test]
 fn a_volume_is_left_alone_unless_it_is_ours_and_its_disk_is_the_one_it_was_made_for() {
-    let of = |volume| {
-        wait(decided(full(offered()), LocalVolumeState::Present(volume), ClaimState::Gone))
-    };
+    let of = |volume| wait(decided(full(offered()), present(volume), ClaimState::Gone));
     let former = "local-volume-provisioner-node-1-11111111-2222-3333-4444-555555555555";
     let other = VolumeName::new("local-pv-1");
     for (volume, waiting) in [
@@ -174,8 +183,8 @@ fn a_volume_is_left_alone_unless_it_is_ours_and_its_disk_is_the_one_it_was_made_
     ] {
         assert_eq!(of(volume.clone()), waiting, "{volume:?}");
     }
-    let moved = full(Some(DiskMark::Offered(other.clone())));
-    for volume in [LocalVolumeState::Present(released()), ABSENT] {
+    let moved = full(DiskMark::Offered(other.clone()));
+    for volume in [present(released()), ABSENT] {
         let waiting = wait(decided(moved.clone(), volume, ClaimState::Gone));
         assert_eq!(waiting, DiskWaiting::OtherVolume(other.clone()));
     }
@@ -190,24 +199,24 @@ fn a_volume_is_left_alone_unless_it_is_ours_and_its_disk_is_the_one_it_was_made_
 #[test]
 fn a_volume_of_the_local_static_provisioner_gets_its_identity_and_its_mark() {
     let made = LocalVolume { identity: None, ..volume(VolumePhase::Bound, held(1)) };
-    let present = LocalVolumeState::Present(made.clone());
-    let step = decided(full(None), present.clone(), ClaimState::Unread);
+    let unidentified = present(made.clone());
+    let step = decided(full(None), unidentified.clone(), ClaimState::Unread);
     assert_eq!(step, DiskStep::Identify(identity("S1")));
     let unknown = Disk { identity: DiskIdentity::default(), ..full(None) };
-    assert_eq!(wait(decided(unknown, present, ClaimState::Unread)), DiskWaiting::Unidentified);
+    assert_eq!(wait(decided(unknown, unidentified, ClaimState::Unread)), DiskWaiting::Unidentified);
     let identified = LocalVolume { identity: Some(identity("S1")), ..made };
-    let step = decided(full(None), LocalVolumeState::Present(identified), ClaimState::Unread);
+    let step = decided(full(None), present(identified), ClaimState::Unread);
     assert_eq!(step, DiskStep::Mark(DiskMark::Offered(name())));
 }
 
 #[test]
 fn a_disk_is_cleaned_only_when_its_claim_is_gone_and_no_pod_uses_it() {
     let used = Disk { is_in_use: true, ..full(offered()) };
-    let of = |disk, claim| wait(decided(disk, LocalVolumeState::Present(released()), claim));
+    let of = |disk, claim| wait(decided(disk, present(released()), claim));
     assert_eq!(of(used, ClaimState::Gone), DiskWaiting::InUse);
     assert_eq!(of(full(offered()), ClaimState::Exists), DiskWaiting::ClaimExists);
-    let rewritten = full(Some(DiskMark::Clean));
-    let step = decided(rewritten, LocalVolumeState::Present(released()), ClaimState::Gone);
+    let rewritten = full(DiskMark::Clean);
+    let step = decided(rewritten, present(released()), ClaimState::Gone);
     assert_eq!(
         step,
         DiskStep::Mark(DiskMark::Cleaning(name())),
@@ -217,8 +226,7 @@ fn a_disk_is_cleaned_only_when_its_claim_is_gone_and_no_pod_uses_it() {
 
 #[test]
 fn a_volume_that_was_given_free_while_it_was_cleaned_is_withdrawn_unless_it_is_reserved() {
-    let of =
-        |volume| decided(full(cleaning()), LocalVolumeState::Present(volume), ClaimState::Unread);
+    let of = |volume| decided(full(cleaning()), present(volume), ClaimState::Unread);
     assert!(matches!(
         of(volume(VolumePhase::Available, Reservation::Free)),
         DiskStep::DeleteVolume(..)
@@ -241,7 +249,7 @@ fn a_disk_whose_volume_was_deleted_by_hand_is_held_or_cleaned() {
     assert_eq!(step, DiskStep::Mark(DiskMark::Cleaning(name())));
     assert_eq!(of(clean, full(cleaning()), ClaimState::Unread), DiskStep::ReadClaim);
     let sampled =
-        Disk { mark: offered(), ..disk(DiskForm::BlockDevice, DiskContent::ZerosInSamples) };
+        Disk { mark: Some(offered()), ..disk(DiskForm::BlockDevice, DiskContent::ZerosInSamples) };
     assert_eq!(of(clean, sampled, ClaimState::Unread), DiskStep::ReadDevice);
 }
 
@@ -252,7 +260,7 @@ fn a_disk_with_content_is_offered_only_if_its_class_says_so_and_it_was_never_off
     assert_eq!(of(offer, None), DiskStep::Mark(DiskMark::Offered(name())));
     assert_eq!(wait(of(DiskPolicy::default(), None)), DiskWaiting::NotEmpty);
     assert_eq!(wait(of(offer, Some(DiskMark::Clean))), DiskWaiting::NotEmpty);
-    assert_eq!(wait(of(offer, offered())), DiskWaiting::DeletedByHand(DiskForm::FileSystem));
+    assert_eq!(wait(of(offer, Some(offered()))), DiskWaiting::DeletedByHand(DiskForm::FileSystem));
     let used = Disk { is_in_use: true, ..empty() };
     assert_eq!(wait(decided(used, ABSENT, ClaimState::Unread)), DiskWaiting::InUse);
     let unknown = Disk { identity: DiskIdentity { size: 1, ..DiskIdentity::default() }, ..empty() };
@@ -308,7 +316,7 @@ fn a_disk_is_recognized_by_what_both_sides_know() {
 
 #[test]
 fn marks_are_read_as_they_are_written() {
-    for mark in offered().into_iter().chain(cleaning()).chain([DiskMark::Clean]) {
+    for mark in [offered(), cleaning(), DiskMark::Clean] {
         assert_eq!(DiskMark::from_text(&mark.to_string()), Some(mark));
     }
     for text in ["", "offered", "clean x", "used local-pv-1"] {

@@ -53,8 +53,8 @@ impl Process {
     }
 
     fn watch(&mut self, world: &World) {
-        let shown =
-            world.volume.clone().map_or(LocalVolumeState::Unread, LocalVolumeState::Present);
+        let volume = world.volume.clone().map(Box::new);
+        let shown = volume.map_or(LocalVolumeState::Unread, LocalVolumeState::Present);
         if shown != self.volume {
             (self.volume, self.claim) = (shown, ClaimState::Unread);
         }
@@ -118,7 +118,6 @@ impl Process {
 
     fn execute(&mut self, world: &mut World, step: DiskStep) {
         match step {
-            DiskStep::Wait(_) => {}
             DiskStep::ReadVolume => {
                 self.watch(world);
                 if self.volume == LocalVolumeState::Unread {
@@ -146,13 +145,21 @@ impl Process {
                 self.watch(world);
             }
             DiskStep::Mark(mark) if self.may_mark(world, &mark) => {
+                if let DiskMark::Cleaning(_) = mark {
+                    world.change_volume(|volume| volume.mark = Some(mark.clone()));
+                    self.watch(world);
+                }
                 let Some(medium) = &mut world.slot else { return };
                 medium.mark = Some(mark);
             }
             DiskStep::Offer if world.volume.is_none() => offer(world),
             DiskStep::Clean if self.is_current(world) => clean(world),
             DiskStep::DeleteVolume(uid, version) => delete(world, &uid, &version),
-            DiskStep::Identify(_) | DiskStep::Mark(_) | DiskStep::Offer | DiskStep::Clean => {}
+            DiskStep::Wait(_)
+            | DiskStep::Identify(_)
+            | DiskStep::Mark(_)
+            | DiskStep::Offer
+            | DiskStep::Clean => {}
         }
     }
 

@@ -54,6 +54,7 @@ pub(super) fn volume(phase: VolumePhase, reservation: Reservation) -> LocalVolum
         path: PATH.into(),
         provisioned_by: provisioner().annotation().into(),
         identity: Some(identity("S1")),
+        mark: None,
     }
 }
 
@@ -196,7 +197,8 @@ impl World {
                 }
             }
             Deed::Unmount => self.is_mounted = false,
-            Deed::DeleteClaim if self.is_mounted => {}
+            Deed::DeleteClaim | Deed::ExchangeDisk if self.is_mounted => {}
+            Deed::ExchangeDisk => std::mem::swap(&mut self.slot, &mut self.drawer),
             Deed::DeleteClaim | Deed::ForceDeleteClaim => self.delete_claim(),
             Deed::ClearClaimRef => {
                 if self.phase() == Some(&VolumePhase::Released) {
@@ -226,25 +228,21 @@ impl World {
             }
             Deed::SetRetain => self.change_volume(|volume| volume.policy = ReclaimPolicy::Retain),
             Deed::SetDelete => self.change_volume(|volume| volume.policy = ReclaimPolicy::Delete),
-            Deed::Unplug | Deed::PlugIn | Deed::ExchangeDisk => self.plug(deed),
+            Deed::Unplug => {
+                if !self.is_mounted && self.drawer.is_none() {
+                    self.drawer = self.slot.take();
+                }
+            }
+            Deed::PlugIn => {
+                if self.slot.is_none() {
+                    self.slot = self.drawer.take();
+                }
+            }
             Deed::LoseLedger => {
                 let has_ledger = self.form == DiskForm::BlockDevice && !self.is_missed_by_samples;
                 let media = self.slot.iter_mut().chain(&mut self.drawer);
                 media.filter(|_| has_ledger).for_each(|medium| medium.mark = None);
             }
-        }
-    }
-
-    fn plug(&mut self, deed: Deed) {
-        match deed {
-            Deed::ExchangeDisk if !self.is_mounted => {
-                std::mem::swap(&mut self.slot, &mut self.drawer)
-            }
-            Deed::Unplug if !self.is_mounted && self.drawer.is_none() => {
-                self.drawer = self.slot.take();
-            }
-            Deed::PlugIn if self.slot.is_none() => self.slot = self.drawer.take(),
-            _ => {}
         }
     }
 }

@@ -1,0 +1,192 @@
+//! Requests about the volumes of local disks, each with a deadline and sent once.
+
+use std::time::Duration;
+
+use http::Method;
+use kube::Client;
+use kube::core::Status;
+use serde_json::{Value, json};
+
+use crate::api::list::items;
+use crate::api::local_volume::{disk_label, local_volume};
+use crate::client::request::{RequestError, is_absent, request, send_text};
+use crate::disks::{ClaimState, DiskComparison, DiskIdentity, LocalVolume, LocalVolumeState};
+use crate::model::annotations::LOCAL_DISK;
+use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, VolumeName};
+
+/// How long one request may take. 10 s: nobody waits for it, and the next try comes soon.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Claims in a page of a list.
+const PAGE_OBJECTS: usize = 500;
+
+const VOLUMES: &str = "/api/v1/persistentvolumes";
+
+/// Why a request came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum VolumeRequestError {
+    /// The request failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The answer cannot be read.
+    #[error("the answer cannot be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+/// The outcome of a write that is made only if the object is as it was observed.
+#[derive(Clone, Debug)]
+pub enum ConditionalWrite {
+    /// It is made; the object as it is now.
+    Made(Box<LocalVolume>),
+    /// The object has changed since, or is gone, or exists already.
+    Stale,
+}
+
+/// The API server.
+#[expect(missing_debug_implementations, reason = "the client has none")]
+#[derive(Clone)]
+pub struct VolumeRequests(Client);
+
+impl VolumeRequests {
+    /// Requests through this client.
+    pub fn new(client: Client) -> Self {
+        Self(client)
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<String, RequestError> {
+        send_text(&self.0, request(method, path, body), DEADLINE).await
+    }
+
+    /// The text of an object; nothing if the API server says that there is none.
+    pub async fn read(&self, path: &str) -> Result<Option<String>, RequestError> {
+        match self.send(Method::GET, path, None).await {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.status().is_some_and(is_absent) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The volume of this name. If there is none, the volume of another name that was made for the same disk is looked for.
+    pub async fn volume(
+        &self,
+        name: &VolumeName,
+        disk: &DiskIdentity,
+    ) -> Result<LocalVolumeState, VolumeRequestError> {
+        if let Some(text) = self.read(&format!("{VOLUMES}/{name}")).await? {
+            return Ok(LocalVolumeState::Present(Box::new(local_volume(&text)?)));
+        }
+        let label = disk_label(disk);
+        let list = format!("{VOLUMES}?labelSelector={}%3D{label}", LOCAL_DISK.replace('/', "%2F"));
+        let list = self.send(Method::GET, &list, None).await?;
+        for item in items(&list)? {
+            let other = local_volume(item)?;
+            let is_same = |recorded| disk.compared_with(recorded) == DiskComparison::Same;
+            if other.name != *name && other.identity.as_ref().is_some_and(is_same) {
+                return Ok(LocalVolumeState::Absent { made_as: Some(other.name) });
+            }
+        }
+        Ok(LocalVolumeState::Absent { made_as: None })
+    }
+
+    /// Whether the claim of a volume exists, with the uid that the volume names.
+    pub async fn claim(&self, reservation: &Reservation) -> Result<ClaimState, VolumeRequestError> {
+        let (key, uid) = match reservation {
+            Reservation::Free | Reservation::Incomplete(..) => return Ok(ClaimState::Exists),
+            Reservation::Named(key) => (key, None),
+            Reservation::Held(key, uid) => (key, Some(uid)),
+        };
+        let ClaimKey { namespace, name } = key;
+        let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}");
+        let Some(text) = self.read(&path).await? else { return Ok(ClaimState::Gone) };
+        let head = crate::api::head::object_head(&text)?;
+        let is_it = uid.is_none_or(|uid| *uid == head.uid());
+        Ok(if is_it { ClaimState::Exists } else { ClaimState::Gone })
+    }
+
+    /// Whether any claim names a volume that does not exist.
+    pub async fn claim_naming(
+        &self,
+        volume: &VolumeName,
+    ) -> Result<ClaimState, VolumeRequestError> {
+        let mut more = String::new();
+        loop {
+            let path =
+                format!("/api/v1/persistentvolumeclaims?limit={PAGE_OBJECTS}&continue={more}");
+            let page = self.send(Method::GET, &path, None).await?;
+            for item in items(&page)? {
+                let claim: Value = serde_json::from_str(item)?;
+                if claim["spec"]["volumeName"] == json!(volume.as_str()) {
+                    return Ok(ClaimState::Exists);
+                }
+            }
+            let page: Value = serde_json::from_str(&page)?;
+            match page["metadata"]["continue"].as_str() {
+                Some(next) if !next.is_empty() => next.clone_into(&mut more),
+                _ => return Ok(ClaimState::Gone),
+            }
+        }
+    }
+
+    /// Creates a volume, unless one of its name exists.
+    pub async fn create(&self, manifest: &Value) -> Result<ConditionalWrite, VolumeRequestError> {
+        let path = format!("{VOLUMES}?fieldManager={FIELD_MANAGER}");
+        written(self.send(Method::POST, &path, Some(manifest)).await)
+    }
+
+    /// Changes a volume by a merge patch, which names the version that was observed.
+    pub async fn patch(
+        &self,
+        name: &VolumeName,
+        patch: &Value,
+    ) -> Result<ConditionalWrite, VolumeRequestError> {
+        let path = format!("{VOLUMES}/{name}?fieldManager={FIELD_MANAGER}");
+        written(self.send(Method::PATCH, &path, Some(patch)).await)
+    }
+
+    /// Deletes a volume if it is the one that was observed. Whether it is being deleted or gone.
+    pub async fn delete(
+        &self,
+        name: &VolumeName,
+        uid: &Uid,
+        version: &ResourceVersion,
+    ) -> Result<bool, VolumeRequestError> {
+        let preconditions = json!({"uid": uid.to_string(), "resourceVersion": version.to_string()});
+        let options =
+            json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions});
+        match self.send(Method::DELETE, &format!("{VOLUMES}/{name}"), Some(&options)).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.status().is_some_and(is_absent) => Ok(true),
+            Err(error) if error.status().is_some_and(is_stale) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The client.
+    pub fn client(&self) -> &Client {
+        &self.0
+    }
+}
+
+/// The field manager of our writes.
+const FIELD_MANAGER: &str = "bindery-local";
+
+fn written(reply: Result<String, RequestError>) -> Result<ConditionalWrite, VolumeRequestError> {
+    match reply {
+        Ok(text) => Ok(ConditionalWrite::Made(Box::new(local_volume(&text)?))),
+        Err(error)
+            if error.status().is_some_and(|status| is_stale(status) || is_absent(status)) =>
+        {
+            Ok(ConditionalWrite::Stale)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_stale(status: &Status) -> bool {
+    status.code == 409
+}

@@ -1,0 +1,25 @@
+//! The local static provisioner: finds the disks of a node, offers them as PersistentVolumes, and cleans them after release.
+//!
+//! Takes the place of sig-storage-local-static-provisioner: configuration, names, labels and metrics are its own. What is
+//! to be done for a disk is decided in `disks`; here it is observed and done. Not here: scheduling, and binding.
+
+pub mod api;
+mod class;
+pub mod clean;
+pub mod configuration;
+pub mod content;
+pub mod device;
+mod events;
+pub mod health;
+pub mod ledger;
+pub mod metrics;
+mod mounts;
+mod name_pattern;
+pub mod node;
+mod provisioner;
+pub mod run;
+pub mod scan;
+mod shared;
+mod task;
+mod triggers;
+mod volumes;

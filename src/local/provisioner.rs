@@ -1,0 +1,325 @@
+//! The loop: scans, events of volumes and ends of tasks in, tasks out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{Instant, sleep_until};
+
+use super::class::ClassSettings;
+use super::configuration::{DiscoveryClass, LocalConfiguration};
+use super::device::Devices;
+use super::events::{DiskEvent, record};
+use super::scan::{EntryKey, Found, Scan, Scanner};
+use super::shared::Shared;
+use super::task::{Task, TaskEnd};
+use super::triggers::Triggers;
+use crate::binding::EventType;
+use crate::disks::{ClaimState, DiskWaiting, volume_name};
+use crate::model::VolumeName;
+
+/// Time between the two scans that have to agree. 250 ms: a mount that follows the folder is then seen, and a disk is
+/// offered within a second.
+const SECOND_SCAN: Duration = Duration::from_millis(250);
+
+/// Time after which a disk is decided about again although nothing was seen to change: what is on it, and its claim, are
+/// not watched.
+const RESYNC: Duration = Duration::from_secs(30);
+
+/// First and longest time before a failed step is tried again.
+const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_mins(1));
+
+/// Tasks at a time. 32: more requests at once help no API server, and cleanings have a limit of their own threads.
+const TASKS_COUNT_MAX: usize = 32;
+
+/// What is known of one entry.
+#[derive(Debug, Default)]
+struct Slot {
+    /// The last two scans, the later one first.
+    scans: [Option<Found>; 2],
+    /// How many scans there were since the process started.
+    scans_count: usize,
+    is_running: bool,
+    /// When it is decided about again.
+    due: Option<Instant>,
+    failures: u32,
+    /// What it waits for, as it was decided last.
+    waiting: Option<DiskWaiting>,
+}
+
+/// The provisioner of one node.
+pub(super) struct Provisioner {
+    pub(super) shared: Arc<Shared>,
+    pub(super) configuration: LocalConfiguration,
+    pub(super) devices: Devices,
+    pub(super) kubelet: PathBuf,
+    pub(super) period: Duration,
+    slots: BTreeMap<EntryKey, Slot>,
+    names: BTreeMap<VolumeName, EntryKey>,
+    tasks: JoinSet<(EntryKey, TaskEnd)>,
+    events: JoinSet<()>,
+    classes: BTreeMap<String, Option<ClassSettings>>,
+    scans_count: usize,
+}
+
+impl Provisioner {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        configuration: LocalConfiguration,
+        kubelet: PathBuf,
+        period: Duration,
+    ) -> Self {
+        let devices = Devices::new(&shared.node.machine);
+        Self {
+            shared,
+            configuration,
+            devices,
+            kubelet,
+            period,
+            slots: BTreeMap::new(),
+            names: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            events: JoinSet::new(),
+            classes: BTreeMap::new(),
+            scans_count: 0,
+        }
+    }
+
+    /// Runs for ever.
+    ///
+    /// # Errors
+    ///
+    /// The mount table cannot be watched.
+    pub(super) async fn run(&mut self) -> io::Result<()> {
+        let folders = self.configuration.classes.values().map(|class| class.mount_dir.clone());
+        let triggers = Triggers::start(folders)?;
+        let mut scan_at = Instant::now();
+        loop {
+            let wake = self
+                .slots
+                .values()
+                .filter(|slot| !slot.is_running)
+                .filter_map(|slot| slot.due)
+                .min();
+            let wake = wake.unwrap_or(scan_at).min(scan_at);
+            tokio::select! {
+                () = triggers.changed.notified() => scan_at = Instant::now(),
+                () = self.shared.volumes.changed.notified() => {}
+                Some(ended) = self.tasks.join_next() => {
+                    if let Ok((key, end)) = ended && self.ended(&key, end) {
+                        scan_at = scan_at.min(Instant::now());
+                    }
+                }
+                () = sleep_until(wake) => {}
+            }
+            if Instant::now() >= scan_at {
+                let is_stable = self.scan().await;
+                scan_at = Instant::now() + if is_stable { self.period } else { SECOND_SCAN };
+            }
+            self.volumes_changed();
+            self.start_tasks().await;
+            if self.shared.metrics.ready.get() == 0 && self.is_settled() {
+                self.shared.metrics.ready.set(1);
+            }
+        }
+    }
+
+    /// Scans all folders. Whether the scan found what the one before it found.
+    async fn scan(&mut self) -> bool {
+        let (shared, devices) = (Arc::clone(&self.shared), self.devices.clone());
+        let (configuration, kubelet) = (self.configuration.clone(), self.kubelet.clone());
+        let scanned = spawn_blocking(move || {
+            let ledger = shared.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            Scanner { devices: &devices, ledger: &ledger, kubelet: &kubelet }.scan(&configuration)
+        });
+        let scan = match scanned.await {
+            Ok(Ok(scan)) => scan,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the mount table cannot be read; no disk is found until it can");
+                self.shared.metrics.scans.with_label_values(&["failed"]).inc();
+                return true;
+            }
+            Err(_) => return true,
+        };
+        self.shared.metrics.scans.with_label_values(&["ok"]).inc();
+        self.scans_count += 1;
+        for (class, reason) in &scan.unreadable {
+            tracing::warn!(
+                class,
+                reason,
+                "a discovery folder cannot be read; nothing is done about its disks"
+            );
+        }
+        self.take_in(scan)
+    }
+
+    fn take_in(&mut self, mut scan: Scan) -> bool {
+        let known = self.slots.keys().filter(|key| !scan.unreadable.contains_key(&key.class));
+        let keys: BTreeSet<EntryKey> = known.chain(scan.entries.keys()).cloned().collect();
+        let now = Instant::now();
+        let mut is_stable = true;
+        for key in keys {
+            let found = scan.entries.remove(&key);
+            let name = volume_name(&key.file, &self.shared.node.name, &key.class);
+            self.names.insert(name, key.clone());
+            let slot = self.slots.entry(key).or_default();
+            slot.scans.swap(0, 1);
+            let before = slot.scans[1].as_ref().map(|found| &found.entry);
+            let is_same =
+                before == found.as_ref().map(|found| &found.entry) && slot.scans_count > 0;
+            slot.scans[0] = found;
+            slot.scans_count += 1;
+            // The second of two equal scans is the first that can be acted on.
+            if !is_same || slot.scans_count == 2 || slot.waiting == Some(DiskWaiting::SecondScan) {
+                slot.due = Some(now);
+            }
+            is_stable &= is_same;
+        }
+        is_stable
+    }
+
+    /// A task has ended. Whether a new scan is needed.
+    fn ended(&mut self, key: &EntryKey, end: TaskEnd) -> bool {
+        let now = Instant::now();
+        let Some(slot) = self.slots.get_mut(key) else { return false };
+        slot.is_running = false;
+        match end {
+            TaskEnd::Waiting(waiting) => {
+                slot.failures = 0;
+                slot.due = (waiting != DiskWaiting::Offered).then(|| now + RESYNC);
+                if slot.waiting.as_ref() != Some(&waiting) {
+                    slot.waiting = Some(waiting.clone());
+                    self.report(key, &waiting);
+                    self.count_states();
+                }
+                false
+            }
+            TaskEnd::Changed => {
+                (slot.failures, slot.due) = (0, Some(now));
+                true
+            }
+            TaskEnd::NoClass => {
+                slot.due = Some(now + RESYNC);
+                false
+            }
+            TaskEnd::Failed(error) => {
+                let EntryKey { class, file } = key;
+                tracing::warn!(class, file, %error, "a step for a disk failed; it is tried again");
+                let pause = RETRY.0.saturating_mul(1 << slot.failures.min(10)).min(RETRY.1);
+                slot.due = Some(now + pause);
+                slot.failures += 1;
+                true
+            }
+        }
+    }
+
+    /// Logs what a disk waits for; where a person has something to do about it, records an event.
+    fn report(&mut self, key: &EntryKey, waiting: &DiskWaiting) {
+        let EntryKey { class, file } = key;
+        let Some(reason) = waiting.reason() else {
+            tracing::debug!(class, file, "a disk waits: {waiting}");
+            return;
+        };
+        tracing::warn!(class, file, reason, "a disk waits: {waiting}");
+        let Some(class) = self.configuration.classes.get(class) else { return };
+        let event = DiskEvent {
+            name: volume_name(file, &self.shared.node.name, &key.class),
+            event_type: EventType::Warning,
+            reason,
+            text: format!("{}: {waiting}", class.host_dir.join(file).display()),
+        };
+        self.events.spawn(record(Arc::clone(&self.shared), event));
+        while self.events.try_join_next().is_some() {}
+    }
+
+    /// Brings the metric of disks by state up to date.
+    fn count_states(&self) {
+        let disks = &self.shared.metrics.disks;
+        disks.reset();
+        for (key, slot) in &self.slots {
+            let Some(waiting) = &slot.waiting else { continue };
+            disks.with_label_values(&[key.class.as_str(), waiting.label()]).inc();
+        }
+    }
+
+    fn volumes_changed(&mut self) {
+        let now = Instant::now();
+        for name in self.shared.volumes.take_changed() {
+            let slot = self.names.get(&name).and_then(|key| self.slots.get_mut(key));
+            if let Some(slot) = slot {
+                slot.due = Some(now);
+            }
+        }
+    }
+
+    async fn start_tasks(&mut self) {
+        // Before the list is complete, each volume would be read one by one.
+        if !self.shared.volumes.is_listed() {
+            return;
+        }
+        let now = Instant::now();
+        let is_due = |slot: &Slot| {
+            !slot.is_running && slot.scans_count > 1 && slot.due.is_some_and(|due| due <= now)
+        };
+        let due: Vec<EntryKey> = self
+            .slots
+            .iter()
+            .filter(|(_, slot)| is_due(slot))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in due {
+            if self.tasks.len() >= TASKS_COUNT_MAX {
+                return;
+            }
+            let Some(class) = self.configuration.classes.get(&key.class).cloned() else { continue };
+            let settings = self.settings(&key.class).await;
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            (slot.is_running, slot.due) = (true, None);
+            let task = self.task(&key, class, settings);
+            if let Some(task) = task {
+                self.tasks.spawn(async move { (key, task.run().await) });
+            }
+        }
+    }
+
+    fn task(
+        &self,
+        key: &EntryKey,
+        class: DiscoveryClass,
+        settings: Option<ClassSettings>,
+    ) -> Option<Task> {
+        let slot = self.slots.get(key)?;
+        let name = volume_name(&key.file, &self.shared.node.name, &key.class);
+        Some(Task {
+            volume: self.shared.volumes.get(&name),
+            shared: Arc::clone(&self.shared),
+            key: key.clone(),
+            class,
+            settings,
+            name,
+            scans: slot.scans.clone(),
+            claim: ClaimState::Unread,
+        })
+    }
+
+    /// What the StorageClass object says; read once, and again while it cannot be used.
+    async fn settings(&mut self, class: &str) -> Option<ClassSettings> {
+        if let Some(Some(settings)) = self.classes.get(class) {
+            return Some(settings.clone());
+        }
+        let read = super::class::settings(&self.shared.requests, class).await;
+        let read =
+            read.inspect_err(|problem| tracing::warn!(class, "no disk is offered: {problem}")).ok();
+        self.classes.insert(class.to_owned(), read.clone());
+        read
+    }
+
+    /// Returns whether every entry was scanned twice and every disk decided about once.
+    fn is_settled(&self) -> bool {
+        let is_decided = |slot: &Slot| slot.scans_count > 1 && slot.waiting.is_some();
+        self.scans_count > 1 && self.slots.values().all(is_decided)
+    }
+}

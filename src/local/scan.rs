@@ -1,0 +1,284 @@
+//! One scan of all discovery folders.
+//!
+//! It reads no content of a disk and changes nothing. Not here: what follows (`disks`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{OFlags, major, minor, statvfs};
+
+use super::configuration::{DiscoveryClass, LocalConfiguration, OfferedMode};
+use super::device::{BlockDevice, DeviceNumber, Devices, file_system_uuid};
+use super::ledger::{Ledger, mark_on_file_system};
+use super::mounts::{Mount, Mounts};
+use crate::disks::{Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, Unusable};
+
+/// An entry of a discovery folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EntryKey {
+    /// The StorageClass of the folder.
+    pub class: String,
+    /// The name of the entry.
+    pub file: String,
+}
+
+/// What a scan found at an entry.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The entry.
+    pub entry: DiskEntry,
+    /// Its path in this process.
+    pub path: PathBuf,
+    /// The name of its device; empty where it is none.
+    pub device: String,
+    /// The devices that it is on.
+    stack: BTreeSet<DeviceNumber>,
+}
+
+/// What one scan found.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// The entries.
+    pub entries: BTreeMap<EntryKey, Found>,
+    /// The StorageClasses whose folder cannot be read, and why: nothing is known of their entries.
+    pub unreadable: BTreeMap<String, String>,
+}
+
+/// What a scan needs besides the folders.
+#[derive(Debug)]
+pub struct Scanner<'a> {
+    /// The devices of the machine.
+    pub devices: &'a Devices,
+    /// The marks that are not on the disks.
+    pub ledger: &'a Ledger,
+    /// The folder of the kubelet, below which it mounts what pods use.
+    pub kubelet: &'a Path,
+}
+
+impl Scanner<'_> {
+    /// Scans the folders of all StorageClasses.
+    ///
+    /// # Errors
+    ///
+    /// The mount table cannot be read.
+    pub fn scan(&self, configuration: &LocalConfiguration) -> io::Result<Scan> {
+        let mounts = Mounts::read()?;
+        let mut scan = Scan::default();
+        for (name, class) in &configuration.classes {
+            match entries(class) {
+                Ok(files) => {
+                    for file in files {
+                        let found = self.inspect(&mounts, class, &file);
+                        scan.entries.insert(EntryKey { class: name.clone(), file }, found);
+                    }
+                }
+                Err(error) => {
+                    scan.unreadable.insert(name.clone(), error.to_string());
+                }
+            }
+        }
+        mark_shared(&mut scan.entries);
+        Ok(scan)
+    }
+
+    fn inspect(&self, mounts: &Mounts, class: &DiscoveryClass, file: &str) -> Found {
+        let path = class.mount_dir.join(file);
+        let unusable = |why| Found {
+            entry: DiskEntry::Unusable(why),
+            path: path.clone(),
+            device: String::new(),
+            stack: BTreeSet::new(),
+        };
+        match self.disk(mounts, class, &path) {
+            Ok(Ok((disk, device))) => Found {
+                entry: DiskEntry::Disk(disk),
+                path,
+                device: device.name,
+                stack: device.stack,
+            },
+            Ok(Err(why)) => unusable(why),
+            Err(error) => unusable(Unusable::Unreadable(error.to_string().into())),
+        }
+    }
+
+    fn disk(
+        &self,
+        mounts: &Mounts,
+        class: &DiscoveryClass,
+        path: &Path,
+    ) -> io::Result<Result<(Disk, BlockDevice), Unusable>> {
+        let is_link = fs::symlink_metadata(path)?.is_symlink();
+        let metadata = fs::metadata(path)?;
+        let kind = metadata.file_type();
+        if kind.is_block_device() {
+            let number = (major(metadata.rdev()), minor(metadata.rdev()));
+            return self.block_device(path, number);
+        }
+        if !kind.is_dir() {
+            return Ok(Err(Unusable::OtherFile));
+        }
+        if is_link {
+            return Ok(Err(Unusable::LinkToFolder));
+        }
+        let Some(mount) = mounts.at(path) else { return Ok(Err(Unusable::NotMounted)) };
+        if own_disks(mounts, &class.mount_dir).contains(&mount.device) {
+            return Ok(Err(Unusable::FolderOfRootDisk));
+        }
+        if class.mode == OfferedMode::Block {
+            return Ok(Err(Unusable::NotBlock));
+        }
+        self.file_system(mounts, mount, path).map(Ok)
+    }
+
+    fn file_system(
+        &self,
+        mounts: &Mounts,
+        mount: &Mount,
+        path: &Path,
+    ) -> io::Result<(Disk, BlockDevice)> {
+        // A file system without a device of its own (tmpfs, NFS) has nothing that it is recognized by.
+        let number = device_of(mount);
+        let device = self.devices.device(number).unwrap_or_else(|_| BlockDevice {
+            name: String::new(),
+            identity: DiskIdentity::default(),
+            part: None,
+            stack: BTreeSet::from([mount.device]),
+            backing_file: None,
+        });
+        let mut identity = device.identity.clone();
+        identity.file_system = file_system_uuid(&device.name).map(Into::into);
+        let folder = mount.root.to_string_lossy();
+        identity.folder = (folder != "/").then(|| folder.as_ref().into());
+        let size = statvfs(path)?;
+        let mark = match mark_on_file_system(path) {
+            Ok(Some(mark)) => Some(mark),
+            Ok(None) | Err(_) => self.ledger.mark(&identity),
+        };
+        let disk = Disk {
+            form: DiskForm::FileSystem,
+            device: number,
+            mark,
+            capacity: size.f_blocks.saturating_mul(size.f_frsize),
+            content: DiskContent::Unread,
+            is_in_use: mounts.below(self.kubelet).any(|other| overlaps(mount, other)),
+            identity,
+        };
+        Ok((disk, device))
+    }
+
+    fn block_device(
+        &self,
+        path: &Path,
+        number: DeviceNumber,
+    ) -> io::Result<Result<(Disk, BlockDevice), Unusable>> {
+        let device = self.devices.device(number)?;
+        if let Some(part) = &device.part {
+            return Ok(Err(Unusable::Divided(part.as_str().into())));
+        }
+        let disk = Disk {
+            form: DiskForm::BlockDevice,
+            device: number,
+            mark: self.ledger.mark(&device.identity),
+            capacity: device.identity.size,
+            content: DiskContent::Unread,
+            is_in_use: is_opened_exclusively(path)? || self.is_mapped(number),
+            identity: device.identity.clone(),
+        };
+        Ok(Ok((disk, device)))
+    }
+
+    /// Returns whether a pod has the device as a raw volume: the kubelet then has a loop device on a bind mount of it.
+    ///
+    /// Kubernetes: `pkg/volume/util/operationexecutor/operation_generator.go`, `GenerateMapVolumeFunc`.
+    fn is_mapped(&self, number: DeviceNumber) -> bool {
+        let loops = fs::read_dir("/sys/block").into_iter().flatten().filter_map(Result::ok);
+        loops.filter(|entry| entry.file_name().to_string_lossy().starts_with("loop")).any(|entry| {
+            let file =
+                fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
+            let file = Path::new(file.trim_end());
+            let metadata = file.starts_with(self.kubelet).then(|| fs::metadata(file));
+            metadata.is_some_and(|metadata| {
+                // What cannot be seen may be the device.
+                metadata.map_or(true, |it| (major(it.rdev()), minor(it.rdev())) == number)
+            })
+        })
+    }
+}
+
+/// The names of the entries of a discovery folder.
+fn entries(class: &DiscoveryClass) -> io::Result<Vec<String>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&class.mount_dir)? {
+        // A name that is not text cannot be in the path of a volume.
+        if let Ok(name) = entry?.file_name().into_string() {
+            files.push(name);
+        }
+    }
+    files.retain(|name| class.name_pattern.matches(name));
+    Ok(files)
+}
+
+/// The devices of the node's own disks: that of the discovery folder itself, of the root, and in a pod that of the files
+/// that the kubelet mounts.
+fn own_disks(mounts: &Mounts, discovery: &Path) -> BTreeSet<DeviceNumber> {
+    let paths = [discovery, Path::new("/"), Path::new("/etc/hosts")];
+    paths.into_iter().filter_map(|path| mounts.around(path)).map(|mount| mount.device).collect()
+}
+
+/// The device of a mount. Where the file system has a number of its own, as that of btrfs, it is that of its source.
+fn device_of(mount: &Mount) -> DeviceNumber {
+    if mount.device.0 != 0 {
+        return mount.device;
+    }
+    let metadata = fs::metadata(&mount.source).ok().filter(|it| it.file_type().is_block_device());
+    metadata.map_or(mount.device, |it| (major(it.rdev()), minor(it.rdev())))
+}
+
+/// Returns whether what is written to one of the mounts is written to the other.
+fn overlaps(one: &Mount, other: &Mount) -> bool {
+    one.device == other.device
+        && (one.root.starts_with(&other.root) || other.root.starts_with(&one.root))
+}
+
+/// Returns whether a file system, a mapping or another program has the device for itself.
+fn is_opened_exclusively(device: &Path) -> io::Result<bool> {
+    let exclusive = i32::try_from(OFlags::EXCL.bits()).map_err(io::Error::other)?;
+    match OpenOptions::new().read(true).custom_flags(exclusive).open(device) {
+        Ok(File { .. }) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Marks the entries that are the same disk as another one, or a part of it: who writes to one, writes to both.
+fn mark_shared(entries: &mut BTreeMap<EntryKey, Found>) {
+    let mut shared = Vec::new();
+    for (key, found) in entries.iter() {
+        let others = entries.iter().filter(|(other, _)| *other != key);
+        let mut others = others.filter(|(_, other)| are_shared(found, other));
+        if let Some((_, other)) = others.next() {
+            shared.push((key.clone(), other.path.to_string_lossy().into_owned()));
+        }
+    }
+    for (key, path) in shared {
+        if let Some(found) = entries.get_mut(&key) {
+            found.entry = DiskEntry::Unusable(Unusable::SharedWith(path.into()));
+        }
+    }
+}
+
+fn are_shared(one: &Found, other: &Found) -> bool {
+    let (DiskEntry::Disk(here), DiskEntry::Disk(there)) = (&one.entry, &other.entry) else {
+        return false;
+    };
+    let are_folders = here.form == DiskForm::FileSystem && there.form == DiskForm::FileSystem;
+    if here.device == there.device && are_folders {
+        let folder = |disk: &Disk| PathBuf::from(disk.identity.folder.as_deref().unwrap_or("/"));
+        let (here, there) = (folder(here), folder(there));
+        return here.starts_with(&there) || there.starts_with(&here);
+    }
+    one.stack.contains(&there.device) || other.stack.contains(&here.device)
+}

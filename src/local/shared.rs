@@ -1,0 +1,35 @@
+//! What all tasks of the provisioner share.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::api::VolumeRequests;
+use super::ledger::Ledger;
+use super::metrics::LocalMetrics;
+use super::node::LocalNode;
+use super::volumes::LocalVolumes;
+use crate::model::VolumeName;
+
+/// What all tasks share.
+pub(super) struct Shared {
+    pub(super) requests: VolumeRequests,
+    pub(super) node: LocalNode,
+    pub(super) ledger: Mutex<Ledger>,
+    pub(super) volumes: Arc<LocalVolumes>,
+    pub(super) metrics: Arc<LocalMetrics>,
+    pub(super) events: EventCounts,
+}
+
+/// How often each event was recorded, by the volume's name and its reason.
+#[derive(Debug, Default)]
+pub(super) struct EventCounts(Mutex<BTreeMap<(VolumeName, &'static str), u32>>);
+
+impl EventCounts {
+    /// Counts an event. Returns how often it was recorded, this time included.
+    pub(super) fn next(&self, name: &VolumeName, reason: &'static str) -> u32 {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry((name.clone(), reason)).or_default();
+        *count = count.saturating_add(1);
+        *count
+    }
+}

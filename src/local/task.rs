@@ -1,0 +1,358 @@
+//! Performs the steps for one disk, until it waits for something.
+//!
+//! What the steps are is decided in `disks`. A task never outlives a change that it made to the disk or the volume: what
+//! follows is decided by a new task from new scans.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
+
+use super::api::{ConditionalWrite, VolumeRequestError};
+use super::class::ClassSettings;
+use super::clean::{CleanError, CleaningProgress, block, file_system, run_command};
+use super::configuration::DiscoveryClass;
+use super::content;
+use super::events::{DiskEvent, record};
+use super::ledger::mark_file_system;
+use super::metrics::capacity_group;
+use super::scan::{EntryKey, Found};
+use super::shared::Shared;
+use crate::api::local_volume::{DiskPlace, NewLocalVolume, identify_patch, mark_patch};
+use crate::binding::EventType;
+use crate::disks::{
+    ClaimState, Disk, DiskContent, DiskEntry, DiskForm, DiskMark, DiskObservation, DiskStep,
+    DiskWaiting, LocalVolumeState, next_step,
+};
+use crate::model::VolumeName;
+
+/// A disk, and what is to be done about it.
+pub(super) struct Task {
+    pub(super) shared: Arc<Shared>,
+    pub(super) key: EntryKey,
+    pub(super) class: DiscoveryClass,
+    /// What the StorageClass object says; nothing if no volume can be offered.
+    pub(super) settings: Option<ClassSettings>,
+    pub(super) name: VolumeName,
+    /// The entry in the last two scans, the later one first.
+    pub(super) scans: [Option<Found>; 2],
+    pub(super) volume: LocalVolumeState,
+    pub(super) claim: ClaimState,
+}
+
+/// How a task ended.
+#[derive(Debug)]
+pub(super) enum TaskEnd {
+    /// The disk waits for this.
+    Waiting(DiskWaiting),
+    /// Something was changed: what follows is to be decided anew.
+    Changed,
+    /// No volume can be offered, as its StorageClass does not exist or cannot be used.
+    NoClass,
+    /// A step failed; it is tried again later.
+    Failed(TaskError),
+}
+
+/// Why a step failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TaskError {
+    #[error(transparent)]
+    Request(#[from] VolumeRequestError),
+    #[error("{path}: {error}")]
+    Disk { path: String, error: io::Error },
+    #[error("the disk was not cleaned: {0}")]
+    Clean(#[from] CleanError),
+    #[error("a step ended without a result")]
+    Lost,
+}
+
+/// A step that only reads goes on with the next one: at most the volume, its claim, samples and the whole device.
+const READS_COUNT_MAX: usize = 8;
+
+impl Task {
+    /// Performs steps.
+    pub(super) async fn run(mut self) -> TaskEnd {
+        for _ in 0..READS_COUNT_MAX {
+            let step = self.next();
+            let label = label(&step);
+            match self.perform(step).await {
+                Ok(None) => {}
+                Ok(Some(end)) => return end,
+                Err(error) => {
+                    self.shared.metrics.failures.with_label_values(&[label]).inc();
+                    return TaskEnd::Failed(error);
+                }
+            }
+        }
+        TaskEnd::Changed
+    }
+
+    fn next(&self) -> DiskStep {
+        let [now, before] = &self.scans;
+        let path = self.path();
+        next_step(&DiskObservation {
+            name: &self.name,
+            path: &path,
+            scans: [
+                now.as_ref().map(|found| &found.entry),
+                before.as_ref().map(|found| &found.entry),
+            ],
+            volume: &self.volume,
+            claim: self.claim,
+            provisioner: &self.shared.node.provisioner,
+            policy: self.class.policy,
+        })
+    }
+
+    /// The path of the entry on the node.
+    fn path(&self) -> String {
+        self.class.host_dir.join(&self.key.file).to_string_lossy().into_owned()
+    }
+
+    /// The path of the entry in this process, and the disk.
+    fn disk(&self) -> Result<(PathBuf, Disk), TaskError> {
+        match &self.scans[0] {
+            Some(Found { entry: DiskEntry::Disk(disk), path, .. }) => {
+                Ok((path.clone(), disk.clone()))
+            }
+            Some(_) | None => Err(TaskError::Lost),
+        }
+    }
+
+    fn set_content(&mut self, content: DiskContent) {
+        if let Some(Found { entry: DiskEntry::Disk(disk), .. }) = &mut self.scans[0] {
+            disk.content = content;
+        }
+    }
+
+    /// Performs one step. Nothing: it has read what the next one needs.
+    async fn perform(&mut self, step: DiskStep) -> Result<Option<TaskEnd>, TaskError> {
+        match step {
+            DiskStep::Wait(waiting) => return Ok(Some(TaskEnd::Waiting(waiting))),
+            DiskStep::ReadVolume => {
+                let (_, disk) = self.disk()?;
+                self.volume = self.shared.requests.volume(&self.name, &disk.identity).await?;
+            }
+            DiskStep::ReadClaim => {
+                self.claim = match &self.volume {
+                    LocalVolumeState::Present(volume) => {
+                        self.shared.requests.claim(&volume.reservation).await?
+                    }
+                    LocalVolumeState::Absent { .. } | LocalVolumeState::Unread => {
+                        self.shared.requests.claim_naming(&self.name).await?
+                    }
+                };
+            }
+            DiskStep::ReadContent => {
+                let (path, disk) = self.disk()?;
+                let content = blocking(&path, move |path| match disk.form {
+                    DiskForm::FileSystem => content::of_file_system(path),
+                    DiskForm::BlockDevice => content::sampled(path),
+                });
+                let content = content.await?;
+                self.set_content(content);
+            }
+            DiskStep::ReadDevice => {
+                let (path, _) = self.disk()?;
+                let content = blocking(&path, content::whole).await?;
+                self.set_content(content);
+            }
+            DiskStep::Identify(identity) => {
+                let device =
+                    self.scans[0].as_ref().map(|found| found.device.clone()).unwrap_or_default();
+                if let LocalVolumeState::Present(volume) = &self.volume {
+                    let patch = identify_patch(&identity, self.place(&device), &volume.version);
+                    self.patch(&patch).await?;
+                }
+                return Ok(Some(TaskEnd::Changed));
+            }
+            DiskStep::Mark(mark) => return self.mark(mark).await,
+            DiskStep::Offer => return self.offer().await.map(Some),
+            DiskStep::Clean => return self.clean().await.map(Some),
+            DiskStep::DeleteVolume(uid, version) => {
+                if self.shared.requests.delete(&self.name, &uid, &version).await? {
+                    self.shared.volumes.remove(&self.name);
+                }
+                return Ok(Some(TaskEnd::Changed));
+            }
+        }
+        Ok(None)
+    }
+
+    fn place<'a>(&'a self, device: &'a str) -> DiskPlace<'a> {
+        DiskPlace { node: &self.shared.node.name, machine: &self.shared.node.machine, device }
+    }
+
+    /// Changes the volume. Whether it was still the one that was observed; if not, it has to be read again.
+    async fn patch(&self, patch: &Value) -> Result<bool, TaskError> {
+        match self.shared.requests.patch(&self.name, patch).await? {
+            ConditionalWrite::Made(volume) => {
+                self.shared.volumes.store(*volume);
+                Ok(true)
+            }
+            ConditionalWrite::Stale => Ok(false),
+        }
+    }
+
+    /// Records on the volume that its disk is being cleaned, if it is still the one that was observed. Whether the cleaning
+    /// may begin.
+    async fn announce_cleaning(&self) -> Result<bool, TaskError> {
+        let LocalVolumeState::Present(volume) = &self.volume else { return Ok(true) };
+        let mark = DiskMark::Cleaning(self.name.clone());
+        self.patch(&mark_patch(&mark, &volume.version)).await
+    }
+
+    async fn mark(&mut self, mark: DiskMark) -> Result<Option<TaskEnd>, TaskError> {
+        let is_cleaning = matches!(mark, DiskMark::Cleaning(_));
+        if is_cleaning && !self.announce_cleaning().await? {
+            return Ok(Some(TaskEnd::Changed));
+        }
+        self.record(mark.clone()).await?;
+        if let Some(Found { entry: DiskEntry::Disk(disk), .. }) = &mut self.scans[0] {
+            disk.mark = Some(mark);
+        }
+        // The volume has changed with it.
+        Ok(is_cleaning.then_some(TaskEnd::Changed))
+    }
+
+    /// Records a mark on the file system if it has room for it, else in the ledger.
+    async fn record(&self, mark: DiskMark) -> Result<(), TaskError> {
+        let (path, disk) = self.disk()?;
+        let shared = Arc::clone(&self.shared);
+        blocking(&path, move |path| {
+            let is_on_disk =
+                disk.form == DiskForm::FileSystem && mark_file_system(path, &mark).is_ok();
+            let mut ledger = shared.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            if is_on_disk { Ok(()) } else { ledger.record(&disk.identity, &mark) }
+        })
+        .await
+    }
+
+    async fn offer(&self) -> Result<TaskEnd, TaskError> {
+        let Some(settings) = &self.settings else { return Ok(TaskEnd::NoClass) };
+        let (_, disk) = self.disk()?;
+        let begun = Instant::now();
+        let device = self.scans[0].as_ref().map(|found| found.device.as_str()).unwrap_or_default();
+        let node = &self.shared.node;
+        let manifest = NewLocalVolume {
+            name: &self.name,
+            identity: &disk.identity,
+            place: self.place(device),
+            provisioned_by: &node.provisioner.annotation(),
+            labels: &node.labels,
+            owner: node.owner.clone(),
+            class: &self.key.class,
+            policy: &settings.policy,
+            mount_options: &settings.mount_options,
+            access_mode: &self.class.access_mode,
+            mode: self.class.mode.label(),
+            path: &self.path(),
+            fs_type: &self.class.fs_type,
+            capacity: disk.capacity,
+            hostname: &node.hostname,
+        }
+        .manifest();
+        if let ConditionalWrite::Made(volume) = self.shared.requests.create(&manifest).await? {
+            self.shared.volumes.store(*volume);
+            let mode = self.class.mode.label();
+            let metrics = &self.shared.metrics;
+            metrics.discovered.with_label_values(&[mode]).inc();
+            metrics
+                .discovery_duration
+                .with_label_values(&[mode])
+                .observe(begun.elapsed().as_secs_f64());
+            tracing::info!(volume = %self.name, path = self.path(), device, "created a PersistentVolume for a disk");
+        }
+        Ok(TaskEnd::Changed)
+    }
+
+    async fn clean(&self) -> Result<TaskEnd, TaskError> {
+        if !self.announce_cleaning().await? {
+            return Ok(TaskEnd::Changed);
+        }
+        let (path, disk) = self.disk()?;
+        let (command, form, device) = (self.class.cleaner.clone(), disk.form, disk.device);
+        let begun = Instant::now();
+        self.record_event(EventType::Normal, "VolumeDelete", "cleaning the disk").await;
+        let progress = Arc::new(CleaningProgress::default());
+        let counted = Arc::clone(&progress);
+        let cleaned = spawn_blocking(move || match form {
+            DiskForm::FileSystem => file_system::empty(&path, device, &counted),
+            DiskForm::BlockDevice if command.is_empty() => block::zero(&path, device, &counted),
+            DiskForm::BlockDevice => run_command(&command, &path),
+        });
+        let metrics = &self.shared.metrics;
+        let mode = self.class.mode.label();
+        metrics.cleaning.inc();
+        let cleaned = self.watch_progress(cleaned, &progress).await;
+        metrics.cleaning.dec();
+        if let Err(error) = cleaned {
+            metrics.delete_failed.with_label_values(&[mode, "process"]).inc();
+            self.record_event(EventType::Warning, "VolumeFailedDelete", &error.to_string()).await;
+            return Err(error);
+        }
+        self.record(DiskMark::Clean).await?;
+        let command = self.class.cleaner.first().map_or("", String::as_str);
+        let labels = [mode, "process", &capacity_group(disk.capacity), command];
+        metrics.delete_duration.with_label_values(&labels).observe(begun.elapsed().as_secs_f64());
+        metrics.deleted.with_label_values(&[mode, "process"]).inc();
+        tracing::info!(volume = %self.name, path = self.path(), bytes = progress.bytes(), "a disk is clean");
+        Ok(TaskEnd::Changed)
+    }
+
+    async fn record_event(&self, event_type: EventType, reason: &'static str, text: &str) {
+        let (name, path) = (self.name.clone(), self.path());
+        tracing::info!(volume = %name, path, reason, "{text}");
+        let event = DiskEvent { name, event_type, reason, text: format!("{path}: {text}") };
+        record(Arc::clone(&self.shared), event).await;
+    }
+
+    async fn watch_progress(
+        &self,
+        mut cleaned: JoinHandle<Result<(), CleanError>>,
+        progress: &CleaningProgress,
+    ) -> Result<(), TaskError> {
+        let bytes = self.shared.metrics.cleaning_bytes.with_label_values(&[self.name.as_str()]);
+        loop {
+            #[expect(clippy::cast_precision_loss, reason = "a metric")]
+            bytes.set(progress.bytes() as f64);
+            if let Ok(ended) = timeout(PROGRESS_PERIOD, &mut cleaned).await {
+                // It is there, as it was just set.
+                drop(self.shared.metrics.cleaning_bytes.remove_label_values(&[self.name.as_str()]));
+                return ended.map_err(|_| TaskError::Lost)?.map_err(TaskError::Clean);
+            }
+        }
+    }
+}
+
+/// How often the metric of a cleaning is brought up to date: more often than it is scraped.
+const PROGRESS_PERIOD: Duration = Duration::from_secs(1);
+
+/// Runs what may wait for a disk on a thread of its own.
+async fn blocking<T: Send + 'static>(
+    path: &Path,
+    work: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+) -> Result<T, TaskError> {
+    let owned = path.to_owned();
+    let done = spawn_blocking(move || work(&owned)).await.map_err(|_| TaskError::Lost)?;
+    done.map_err(|error| TaskError::Disk { path: path.display().to_string(), error })
+}
+
+fn label(step: &DiskStep) -> &'static str {
+    match step {
+        DiskStep::Wait(_) => "wait",
+        DiskStep::ReadVolume => "read_volume",
+        DiskStep::ReadClaim => "read_claim",
+        DiskStep::ReadContent => "read_content",
+        DiskStep::ReadDevice => "read_device",
+        DiskStep::Identify(_) => "identify",
+        DiskStep::Mark(_) => "mark",
+        DiskStep::Offer => "offer",
+        DiskStep::Clean => "clean",
+        DiskStep::DeleteVolume(..) => "delete_volume",
+    }
+}

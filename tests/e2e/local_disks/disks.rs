@@ -1,0 +1,108 @@
+//! Disks of a node: files behind loop devices, and the folders of the node in which they are found.
+//!
+//! Everything is in the mount namespace of the tests, and is taken down with it; loop devices are detached one by one.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const MIB: u64 = 1 << 20;
+
+/// A node's folders and disks.
+pub(crate) struct NodeDisks {
+    folder: tempfile::TempDir,
+    loops: Vec<String>,
+    mounts: Vec<PathBuf>,
+}
+
+/// Runs a program that has to succeed, and returns what it prints.
+#[track_caller]
+pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let output =
+        output.unwrap_or_else(|error| panic!("{program} cannot be started: {error}; install it"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {errors}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+impl NodeDisks {
+    /// A node without disks. Its discovery folders are on a file system of their own, as on a real node's root disk.
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let node = Self { folder, loops: Vec::new(), mounts: Vec::new() };
+        for name in ["files", "fast", "raw", "kubelet/pods", "ledger", "config"] {
+            fs::create_dir_all(node.path(name)).unwrap();
+        }
+        node
+    }
+
+    /// A path below the folders of the node.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The file that has the bytes of a disk.
+    pub(crate) fn bytes(&self, disk: &str) -> PathBuf {
+        self.path("files").join(disk)
+    }
+
+    fn attach(&mut self, disk: &str, mib: u64) -> String {
+        let file = self.bytes(disk);
+        File::create(&file).unwrap().set_len(mib * MIB).unwrap();
+        let device = run("losetup", &["--find", "--show", &file.to_string_lossy()]);
+        self.loops.push(device.clone());
+        device
+    }
+
+    /// Mounts a new ext4 file system as `fast/NAME`.
+    pub(crate) fn file_system(&mut self, name: &str, mib: u64) {
+        let device = self.attach(name, mib);
+        run("mkfs.ext4", &["-q", &device]);
+        let point = self.path("fast").join(name);
+        fs::create_dir(&point).unwrap();
+        self.mount(&[&device], &point);
+    }
+
+    /// Links a new block device as `raw/NAME`.
+    pub(crate) fn block_device(&mut self, name: &str, mib: u64) -> PathBuf {
+        let device = self.attach(name, mib);
+        let link = self.path("raw").join(name);
+        symlink(&device, &link).unwrap();
+        link
+    }
+
+    pub(crate) fn mount(&mut self, arguments: &[&str], point: &Path) {
+        let point_text = point.to_string_lossy();
+        let arguments: Vec<&str> = arguments.iter().copied().chain([&*point_text]).collect();
+        run("mount", &arguments);
+        self.mounts.push(point.to_owned());
+    }
+
+    pub(crate) fn unmount(&mut self, point: &Path) {
+        run("umount", &[&point.to_string_lossy()]);
+        self.mounts.retain(|mounted| mounted != point);
+    }
+
+    /// Whether the bytes of a disk hold this text anywhere.
+    pub(crate) fn holds(&self, disk: &str, text: &str) -> bool {
+        run("sync", &[]);
+        let mut file = File::open(self.bytes(disk)).unwrap();
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).unwrap();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    }
+}
+
+impl Drop for NodeDisks {
+    fn drop(&mut self) {
+        for point in self.mounts.iter().rev() {
+            drop(Command::new("umount").arg("--lazy").arg(point).status());
+        }
+        for device in &self.loops {
+            drop(Command::new("losetup").arg("--detach").arg(device).status());
+        }
+    }
+}

@@ -18,7 +18,7 @@ use super::shared::Shared;
 use super::task::{Task, TaskEnd};
 use super::triggers::Triggers;
 use crate::binding::EventType;
-use crate::disks::{ClaimState, DiskWaiting, volume_name};
+use crate::disks::{ClaimState, DiskWaiting, Unusable, volume_name};
 use crate::model::VolumeName;
 
 /// Time between the two scans that have to agree. 250 ms: a mount that follows the folder is then seen, and a disk is
@@ -28,6 +28,9 @@ const SECOND_SCAN: Duration = Duration::from_millis(250);
 /// Time after which a disk is decided about again although nothing was seen to change: what is on it, and its claim, are
 /// not watched.
 const RESYNC: Duration = Duration::from_secs(30);
+
+/// How long a folder may be without its disk before that is reported. 5 s: who makes a folder mounts the disk right after.
+const MOUNT_EXPECTED: Duration = Duration::from_secs(5);
 
 /// First and longest time before a failed step is tried again.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_mins(1));
@@ -43,11 +46,23 @@ struct Slot {
     /// How many scans there were since the process started.
     scans_count: usize,
     is_running: bool,
+    /// Whether something was seen to change while its task ran.
+    is_stale: bool,
     /// When it is decided about again.
     due: Option<Instant>,
     failures: u32,
     /// What it waits for, as it was decided last.
     waiting: Option<DiskWaiting>,
+    /// What was reported last.
+    reported: Option<DiskWaiting>,
+}
+
+impl Slot {
+    /// Has it decided about as soon as no task runs.
+    fn wake(&mut self) {
+        self.is_stale |= self.is_running;
+        self.due = Some(Instant::now());
+    }
 }
 
 /// The provisioner of one node.
@@ -159,7 +174,6 @@ impl Provisioner {
     fn take_in(&mut self, mut scan: Scan) -> bool {
         let known = self.slots.keys().filter(|key| !scan.unreadable.contains_key(&key.class));
         let keys: BTreeSet<EntryKey> = known.chain(scan.entries.keys()).cloned().collect();
-        let now = Instant::now();
         let mut is_stable = true;
         for key in keys {
             let found = scan.entries.remove(&key);
@@ -174,7 +188,7 @@ impl Provisioner {
             slot.scans_count += 1;
             // The second of two equal scans is the first that can be acted on.
             if !is_same || slot.scans_count == 2 || slot.waiting == Some(DiskWaiting::SecondScan) {
-                slot.due = Some(now);
+                slot.wake();
             }
             is_stable &= is_same;
         }
@@ -186,33 +200,49 @@ impl Provisioner {
         let now = Instant::now();
         let Some(slot) = self.slots.get_mut(key) else { return false };
         slot.is_running = false;
-        match end {
+        let is_stale = std::mem::take(&mut slot.is_stale);
+        let needs_scan = matches!(end, TaskEnd::Changed | TaskEnd::Failed(_));
+        let pause = match end {
             TaskEnd::Waiting(waiting) => {
                 slot.failures = 0;
-                slot.due = (waiting != DiskWaiting::Offered).then(|| now + RESYNC);
-                if slot.waiting.as_ref() != Some(&waiting) {
-                    slot.waiting = Some(waiting.clone());
-                    self.report(key, &waiting);
-                    self.count_states();
-                }
-                false
+                self.waits(key, waiting)
             }
             TaskEnd::Changed => {
-                (slot.failures, slot.due) = (0, Some(now));
-                true
+                slot.failures = 0;
+                Some(Duration::ZERO)
             }
-            TaskEnd::NoClass => {
-                slot.due = Some(now + RESYNC);
-                false
-            }
+            TaskEnd::NoClass => Some(RESYNC),
             TaskEnd::Failed(error) => {
                 let EntryKey { class, file } = key;
                 tracing::warn!(class, file, %error, "a step for a disk failed; it is tried again");
-                let pause = RETRY.0.saturating_mul(1 << slot.failures.min(10)).min(RETRY.1);
-                slot.due = Some(now + pause);
                 slot.failures += 1;
-                true
+                Some(RETRY.0.saturating_mul(1 << (slot.failures - 1).min(10)).min(RETRY.1))
             }
+        };
+        if let Some(slot) = self.slots.get_mut(key) {
+            slot.due = if is_stale { Some(now) } else { pause.map(|pause| now + pause) };
+        }
+        needs_scan
+    }
+
+    /// A disk waits for something. Returns the time after which it is decided about again, if any.
+    fn waits(&mut self, key: &EntryKey, waiting: DiskWaiting) -> Option<Duration> {
+        let slot = self.slots.get_mut(key)?;
+        let is_new = slot.waiting.as_ref() != Some(&waiting);
+        slot.waiting = Some(waiting.clone());
+        let is_expected = is_new && waiting == DiskWaiting::Unusable(Unusable::NotMounted);
+        let is_reported = is_expected || slot.reported.as_ref() == Some(&waiting);
+        if !is_reported {
+            slot.reported = Some(waiting.clone());
+            self.report(key, &waiting);
+        }
+        if is_new {
+            self.count_states();
+        }
+        match waiting {
+            DiskWaiting::Offered => None,
+            _ if is_expected => Some(MOUNT_EXPECTED),
+            _ => Some(RESYNC),
         }
     }
 
@@ -246,12 +276,9 @@ impl Provisioner {
     }
 
     fn volumes_changed(&mut self) {
-        let now = Instant::now();
         for name in self.shared.volumes.take_changed() {
             let slot = self.names.get(&name).and_then(|key| self.slots.get_mut(key));
-            if let Some(slot) = slot {
-                slot.due = Some(now);
-            }
+            slot.into_iter().for_each(Slot::wake);
         }
     }
 

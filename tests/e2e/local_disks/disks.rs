@@ -2,6 +2,7 @@
 //!
 //! Everything is in the mount namespace of the tests, and is taken down with it; loop devices are detached one by one.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::symlink;
@@ -13,7 +14,8 @@ const MIB: u64 = 1 << 20;
 /// A node's folders and disks.
 pub(crate) struct NodeDisks {
     folder: tempfile::TempDir,
-    loops: Vec<String>,
+    /// Loop devices by the names of their disks.
+    loops: BTreeMap<String, String>,
     mounts: Vec<PathBuf>,
 }
 
@@ -32,7 +34,7 @@ impl NodeDisks {
     /// A node without disks. Its discovery folders are on a file system of their own, as on a real node's root disk.
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let node = Self { folder, loops: Vec::new(), mounts: Vec::new() };
+        let node = Self { folder, loops: BTreeMap::new(), mounts: Vec::new() };
         for name in ["files", "fast", "raw", "kubelet/pods", "ledger", "config"] {
             fs::create_dir_all(node.path(name)).unwrap();
         }
@@ -53,14 +55,25 @@ impl NodeDisks {
         let file = self.bytes(disk);
         File::create(&file).unwrap().set_len(mib * MIB).unwrap();
         let device = run("losetup", &["--find", "--show", &file.to_string_lossy()]);
-        self.loops.push(device.clone());
+        self.loops.insert(disk.to_owned(), device.clone());
+        device
+    }
+
+    /// The device of a disk.
+    pub(crate) fn device(&self, disk: &str) -> String {
+        self.loops[disk].clone()
+    }
+
+    /// Makes a new disk with an ext4 file system, and returns its device.
+    pub(crate) fn format(&mut self, disk: &str, mib: u64) -> String {
+        let device = self.attach(disk, mib);
+        run("mkfs.ext4", &["-q", &device]);
         device
     }
 
     /// Mounts a new ext4 file system as `fast/NAME`.
     pub(crate) fn file_system(&mut self, name: &str, mib: u64) {
-        let device = self.attach(name, mib);
-        run("mkfs.ext4", &["-q", &device]);
+        let device = self.format(name, mib);
         let point = self.path("fast").join(name);
         fs::create_dir(&point).unwrap();
         self.mount(&[&device], &point);
@@ -101,7 +114,7 @@ impl Drop for NodeDisks {
         for point in self.mounts.iter().rev() {
             drop(Command::new("umount").arg("--lazy").arg(point).status());
         }
-        for device in &self.loops {
+        for device in self.loops.values() {
             drop(Command::new("losetup").arg("--detach").arg(device).status());
         }
     }

@@ -42,6 +42,13 @@ impl LocalProvisioner {
         Self(Some(Process::spawn("bindery local", &program).unwrap()))
     }
 
+    /// Kills it wherever it is.
+    pub(crate) fn kill(mut self) {
+        if let Some(process) = self.0.take() {
+            process.stop(Duration::ZERO);
+        }
+    }
+
     /// What it has logged so far.
     pub(crate) fn log(&self) -> String {
         self.0.as_ref().map(Process::log_text).unwrap_or_default()

@@ -267,7 +267,8 @@ fn without_volume(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
             offered()
         }
         (None | Some(DiskMark::Clean), DiskContent::Something) => match seen.policy.on_content {
-            OnContent::Offer if disk.mark.is_none() => offered(),
+            // It is marked once the volume exists: until then, a mark would say that a tenant has written what is on it.
+            OnContent::Offer if disk.mark.is_none() => DiskStep::Offer,
             OnContent::Offer | OnContent::Hold => DiskStep::Wait(DiskWaiting::NotEmpty),
         },
     }

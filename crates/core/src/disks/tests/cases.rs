@@ -257,7 +257,7 @@ fn a_disk_whose_volume_was_deleted_by_hand_is_held_or_cleaned() {
 fn a_disk_with_content_is_offered_only_if_its_class_says_so_and_it_was_never_offered() {
     let offer = DiskPolicy { on_content: OnContent::Offer, ..DiskPolicy::default() };
     let of = |policy, mark| decided_by(policy, full(mark), ABSENT, ClaimState::Unread);
-    assert_eq!(of(offer, None), DiskStep::Mark(DiskMark::Offered(name())));
+    assert_eq!(of(offer, None), DiskStep::Offer);
     assert_eq!(wait(of(DiskPolicy::default(), None)), DiskWaiting::NotEmpty);
     assert_eq!(wait(of(offer, Some(DiskMark::Clean))), DiskWaiting::NotEmpty);
     assert_eq!(wait(of(offer, Some(offered()))), DiskWaiting::DeletedByHand(DiskForm::FileSystem));

@@ -1,0 +1,191 @@
+//! A node with disks in a real cluster, and what its users do.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::disks::NodeDisks;
+use super::process::LocalProvisioner;
+use crate::eventually::eventually;
+use crate::plane::persona::ADMIN;
+use crate::plane::{Body, Objects, Plane, claim_path, volume_path};
+
+/// How long the machine may take to do what takes milliseconds.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a tenant writes.
+pub(super) const SECRET: &str = "what the former tenant wrote";
+
+/// A node, its disks, and a StorageClass for file systems and one for block devices.
+pub(super) struct Scene<'a> {
+    pub(super) plane: &'a Plane,
+    pub(super) objects: Objects<'a>,
+    pub(super) disks: NodeDisks,
+    pub(super) node: String,
+    /// More keys of both StorageClasses in the configuration.
+    pub(super) keys: &'static str,
+}
+
+impl<'a> Scene<'a> {
+    /// A node without disks. The names are those of the case.
+    pub(super) fn new(plane: &'a Plane, case: &str) -> Self {
+        let objects = plane.objects(case);
+        let node = objects.name("node");
+        let scene = Self { plane, objects, disks: NodeDisks::new(), node, keys: "" };
+        scene.create_node();
+        for name in ["fast", "raw"] {
+            let class = json!({
+                "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+                "metadata": {"name": scene.class(name)},
+                "provisioner": "kubernetes.io/no-provisioner",
+                "volumeBindingMode": "WaitForFirstConsumer",
+            });
+            scene.objects.create("/apis/storage.k8s.io/v1/storageclasses", &class);
+        }
+        scene
+    }
+
+    /// Creates the Node, as the scheduler can use it.
+    pub(super) fn create_node(&self) {
+        let node = json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": self.node, "labels": {"kubernetes.io/hostname": self.node}},
+            "status": {
+                "allocatable": {"cpu": "8", "memory": "8Gi", "pods": "110"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        });
+        self.plane.request(ADMIN, Method::POST, "/api/v1/nodes", Body::json(&node)).expect_ok();
+        let untainted = Body::merge_patch(&json!({"spec": {"taints": null}}));
+        let path = format!("/api/v1/nodes/{}", self.node);
+        self.plane.request(ADMIN, Method::PATCH, &path, untainted).expect_ok();
+    }
+
+    /// The StorageClass of a discovery folder.
+    pub(super) fn class(&self, folder: &str) -> String {
+        self.objects.name(folder)
+    }
+
+    /// Starts the provisioner.
+    pub(super) fn start(&self) -> LocalProvisioner {
+        let class = |folder: &str, mode: &str| {
+            let (name, path) = (self.class(folder), self.disks.path(folder).display().to_string());
+            let keys = self.keys;
+            format!("{name}: {{hostDir: {path}, mountDir: {path}, volumeMode: {mode}{keys}}}\n")
+        };
+        let classes = class("fast", "Filesystem") + &class("raw", "Block");
+        LocalProvisioner::start(self.plane, &self.disks, &self.node, &classes)
+    }
+
+    /// The volumes of the node.
+    pub(super) fn volumes(&self) -> Vec<Value> {
+        let list = self.plane.get(ADMIN, "/api/v1/persistentvolumes").expect_ok();
+        let mut volumes = list["items"].as_array().cloned().unwrap_or_default();
+        let values = "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0";
+        volumes.retain(|volume| volume.pointer(values) == Some(&json!(self.node)));
+        volumes
+    }
+
+    /// The volume of this entry, in this phase and with another uid than `not`.
+    #[track_caller]
+    pub(super) fn volume(&self, entry: &str, phase: &str, not: &str) -> Value {
+        let path = json!(self.disks.path(entry));
+        eventually(&format!("a PersistentVolume of {entry} is {phase}"), PATIENCE, || {
+            let found = self.volumes().into_iter().find(|volume| {
+                volume["spec"]["local"]["path"] == path && volume["metadata"]["uid"] != not
+            });
+            let volume = found.ok_or("none")?;
+            let seen = volume["status"]["phase"].as_str().unwrap_or_default().to_owned();
+            if seen == phase { Ok(volume) } else { Err(seen) }
+        })
+    }
+
+    /// Creates a claim that names the volume, and waits until both are bound.
+    #[track_caller]
+    pub(super) fn bind(&self, claim: &str, volume: &Value) {
+        let spec = &volume["spec"];
+        let overlay = json!({"spec": {
+            "storageClassName": spec["storageClassName"], "volumeMode": spec["volumeMode"],
+            "volumeName": volume["metadata"]["name"], "resources": {"requests": {"storage": "1Mi"}},
+        }});
+        self.objects.claim(claim, &overlay);
+        self.objects_bound(claim);
+    }
+
+    #[track_caller]
+    fn objects_bound(&self, claim: &str) {
+        let path = claim_path(self.objects.namespace(), claim);
+        eventually("the claim is bound", PATIENCE, || {
+            let claim = self.plane.get(ADMIN, &path).expect_ok();
+            if claim["status"]["phase"] == "Bound" {
+                Ok(())
+            } else {
+                Err(claim["status"].to_string())
+            }
+        });
+    }
+
+    /// Deletes a claim, and waits until it is gone.
+    #[track_caller]
+    pub(super) fn delete_claim(&self, claim: &str) {
+        let path = claim_path(self.objects.namespace(), claim);
+        self.plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
+        eventually("the claim is gone", PATIENCE, || {
+            let reply = self.plane.get(ADMIN, &path);
+            if reply.code == 404 { Ok(()) } else { Err(reply.to_string()) }
+        });
+    }
+
+    /// Deletes a volume as a person does who takes its finalizer off.
+    #[track_caller]
+    pub(super) fn delete_volume_by_hand(&self, volume: &Value) {
+        let path = volume_path(volume["metadata"]["name"].as_str().unwrap());
+        self.plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
+        let patch = Body::merge_patch(&json!({"metadata": {"finalizers": null}}));
+        drop(self.plane.try_request(ADMIN, Method::PATCH, &path, patch));
+        eventually("the volume is gone", PATIENCE, || {
+            let reply = self.plane.get(ADMIN, &path);
+            if reply.code == 404 { Ok(()) } else { Err(reply.to_string()) }
+        });
+    }
+
+    /// Where the kubelet mounts a disk for a pod.
+    pub(super) fn pod_mount(&self) -> PathBuf {
+        let point = self.disks.path("kubelet/pods/p/volumes/kubernetes.io~local-volume/v");
+        fs::create_dir_all(&point).unwrap();
+        point
+    }
+
+    /// Writes to a disk as a pod does: the kubelet mounts it, and unmounts it afterwards.
+    #[track_caller]
+    pub(super) fn write_as_pod(&mut self, entry: &str) {
+        let (source, point) = (self.disks.path(entry), self.pod_mount());
+        self.disks.mount(&["--bind", &source.to_string_lossy()], &point);
+        fs::write(point.join(".hidden"), SECRET.repeat(1000)).unwrap();
+        fs::create_dir_all(point.join("folder")).unwrap();
+        fs::write(point.join("folder/file"), SECRET).unwrap();
+        self.disks.unmount(&point);
+    }
+
+    /// What is on a file system.
+    pub(super) fn names(&self, entry: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.disks.path(entry)).unwrap().filter_map(Result::ok);
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    /// Waits for an event of this reason about the node or one of its volumes, and returns its text.
+    #[track_caller]
+    pub(super) fn event(&self, local: &LocalProvisioner, reason: &str) -> String {
+        eventually(&format!("an event {reason}"), PATIENCE, || {
+            let list = self.plane.get(ADMIN, "/api/v1/namespaces/default/events").expect_ok();
+            let folder = self.disks.path("").display().to_string();
+            let events = list["items"].as_array().cloned().unwrap_or_default();
+            let texts = events.iter().filter(|event| event["reason"] == reason);
+            let mut texts = texts.filter_map(|event| event["message"].as_str());
+            texts.find(|text| text.contains(&folder)).map(str::to_owned).ok_or_else(|| local.log())
+        })
+    }
+}

@@ -17,7 +17,7 @@ fail() {
 command -v cargo >/dev/null || fail "cargo is missing; install Rust 1.95 or later, then retry."
 # What the last step needs is asked first: a quarter of an hour of building is a long way to that news.
 if [[ " $* " == *" e2e "* ]]; then
-	for tool in setpriv:util-linux unshare:util-linux nsenter:util-linux ip:iproute2; do
+	for tool in setpriv:util-linux unshare:util-linux nsenter:util-linux losetup:util-linux mkfs.ext4:e2fsprogs ip:iproute2; do
 		command -v "${tool%:*}" >/dev/null || fail "${tool%:*} is missing, and the end-to-end tests start their servers and pods with it; install ${tool#*:}, then retry."
 	done
 	command -v go >/dev/null || scripts/kube.sh >/dev/null

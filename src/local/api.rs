@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::api::list::items;
 use crate::api::local_volume::{disk_label, local_volume};
 use crate::client::request::{RequestError, is_absent, request, send_text};
-use crate::disks::{ClaimState, DiskComparison, DiskIdentity, LocalVolume, LocalVolumeState};
+use crate::disks::{ClaimState, Disk, DiskComparison, DiskForm, LocalVolume, LocalVolumeState};
 use crate::model::annotations::LOCAL_DISK;
 use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, VolumeName};
 
@@ -71,22 +71,28 @@ impl VolumeRequests {
         }
     }
 
-    /// The volume of this name. If there is none, the volume of another name that was made for the same disk is looked for.
+    /// The volume of this name. If there is none, the volume of another name that was made for the same disk is looked for,
+    /// unless the disk itself would say so: a file system, or a disk with a mark.
     pub async fn volume(
         &self,
         name: &VolumeName,
-        disk: &DiskIdentity,
+        disk: &Disk,
     ) -> Result<LocalVolumeState, VolumeRequestError> {
         if let Some(text) = self.read(&format!("{VOLUMES}/{name}")).await? {
             return Ok(LocalVolumeState::Present(Box::new(local_volume(&text)?)));
         }
-        let label = disk_label(disk);
-        let list = format!("{VOLUMES}?labelSelector={}%3D{label}", LOCAL_DISK.replace('/', "%2F"));
+        if disk.form == DiskForm::FileSystem || disk.mark.is_some() {
+            return Ok(LocalVolumeState::Absent { made_as: None });
+        }
+        let label = disk_label(&disk.identity);
+        let key = LOCAL_DISK.replace('/', "%2F");
+        let list = format!("{VOLUMES}?labelSelector={key}%3D{label}");
         let list = self.send(Method::GET, &list, None).await?;
         for item in items(&list)? {
             let other = local_volume(item)?;
-            let is_same = |recorded| disk.compared_with(recorded) == DiskComparison::Same;
-            if other.name != *name && other.identity.as_ref().is_some_and(is_same) {
+            let recorded = other.identity.as_ref();
+            let comparison = recorded.map(|recorded| disk.identity.compared_with(recorded));
+            if other.name != *name && comparison == Some(DiskComparison::Same) {
                 return Ok(LocalVolumeState::Absent { made_as: Some(other.name) });
             }
         }

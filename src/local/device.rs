@@ -1,6 +1,7 @@
 //! Block devices as the kernel shows them in `/sys`: what each is recognized by, and what it is a part of.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -22,14 +23,16 @@ pub struct BlockDevice {
     pub part: Option<String>,
     /// Itself, and all that it is a part of or made of.
     pub stack: BTreeSet<DeviceNumber>,
-    /// The file behind a loop device.
-    pub backing_file: Option<PathBuf>,
 }
 
-/// The devices of this machine.
-#[derive(Clone, Debug)]
+/// The devices of this machine during one scan: each is read once.
+#[derive(Debug)]
 pub struct Devices {
     machine: String,
+    by_uuid: BTreeMap<String, String>,
+    by_partition: BTreeMap<String, String>,
+    known: RefCell<BTreeMap<DeviceNumber, BlockDevice>>,
+    file_systems: RefCell<BTreeMap<String, Option<String>>>,
 }
 
 /// A device cannot be made of itself; the deepest usual stack is a disk, an array, encryption and a logical volume.
@@ -39,16 +42,33 @@ impl Devices {
     /// The devices of the machine with this machine-id: a file behind a loop device is known by its path, which means
     /// another file on another machine.
     pub fn new(machine: &str) -> Self {
-        Self { machine: machine.to_owned() }
+        Self {
+            machine: machine.to_owned(),
+            by_uuid: links("/dev/disk/by-uuid"),
+            by_partition: links("/dev/disk/by-partuuid"),
+            known: RefCell::default(),
+            file_systems: RefCell::default(),
+        }
     }
 
     /// Returns the device with this number. The error is one that the kernel does not have.
     pub fn device(&self, number: DeviceNumber) -> io::Result<BlockDevice> {
+        if let Some(known) = self.known.borrow().get(&number) {
+            return Ok(known.clone());
+        }
+        let device = self.read(number)?;
+        self.known.borrow_mut().insert(number, device.clone());
+        Ok(device)
+    }
+
+    fn read(&self, number: DeviceNumber) -> io::Result<BlockDevice> {
         let folder = folder(number)?;
         let name = name_of(&folder);
-        let partition = partition(&folder, &name);
+        let partition = text(&folder.join("partition"));
         let disk = if partition.is_some() { parent(&folder) } else { folder.clone() };
-        let backing_file = text(&folder.join("loop/backing_file")).map(PathBuf::from);
+        // Its UUID, or its number where it has none.
+        let partition =
+            partition.map(|number| self.by_partition.get(&name).cloned().unwrap_or(number));
         let mapping = self.mapping(&disk);
         let mut stack = BTreeSet::new();
         add_stack(&folder, &mut stack, DEPTH_MAX);
@@ -65,7 +85,21 @@ impl Devices {
             size: sectors.saturating_mul(512),
             ..DiskIdentity::default()
         };
-        Ok(BlockDevice { part: part(&folder), name, identity, stack, backing_file })
+        Ok(BlockDevice { part: part(&folder), name, identity, stack })
+    }
+
+    /// Returns the UUID of the file system on the device of this name, in the usual form; nothing where it has none, or
+    /// cannot be read.
+    pub fn file_system_uuid(&self, device: &str) -> Option<String> {
+        let mut known = self.file_systems.borrow_mut();
+        let uuid = known.entry(device.to_owned()).or_insert_with(|| {
+            self.by_uuid.get(device).cloned().or_else(|| {
+                // Linux: a slash in a name is shown as an exclamation mark.
+                let path = Path::new("/dev").join(device.replace('!', "/"));
+                superblock_uuid(&File::open(path).ok()?)
+            })
+        });
+        uuid.clone()
     }
 
     fn mapping(&self, disk: &Path) -> Option<String> {
@@ -76,6 +110,17 @@ impl Devices {
         };
         mapper.or_else(file)
     }
+}
+
+/// The names of the links in a folder, by the names of the devices that they lead to.
+fn links(folder: &str) -> BTreeMap<String, String> {
+    let links = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let named = links.filter_map(|link| {
+        let target = fs::read_link(link.path()).ok()?;
+        let device = target.file_name()?.to_string_lossy().into_owned();
+        Some((device, link.file_name().to_string_lossy().into_owned()))
+    });
+    named.collect()
 }
 
 fn folder((major, minor): DeviceNumber) -> io::Result<PathBuf> {
@@ -95,22 +140,6 @@ fn text(path: &Path) -> Option<String> {
     let text =
         String::from_utf8_lossy(&fs::read(path).ok()?).trim_matches(['\n', '\0', ' ']).to_owned();
     (!text.is_empty()).then_some(text)
-}
-
-/// The UUID of a partition, else its number; nothing for a whole disk.
-fn partition(folder: &Path, name: &str) -> Option<String> {
-    let number = text(&folder.join("partition"))?;
-    Some(link_to("/dev/disk/by-partuuid", name).unwrap_or(number))
-}
-
-/// The name of the link in this folder that leads to the device.
-fn link_to(links: &str, device: &str) -> Option<String> {
-    let mut links = fs::read_dir(links).ok()?.filter_map(Result::ok);
-    let link = links.find(|link| {
-        let target = fs::read_link(link.path()).unwrap_or_default();
-        target.file_name().is_some_and(|name| name == device)
-    })?;
-    Some(link.file_name().to_string_lossy().into_owned())
 }
 
 /// `NVMe` and SCSI have it below `device`, virtio beside; page 0x80 of SCSI has four bytes before it.
@@ -149,16 +178,6 @@ fn add_stack(folder: &Path, stack: &mut BTreeSet<DeviceNumber>, depth: usize) {
     for slave in slaves.filter_map(|slave| fs::canonicalize(slave.path()).ok()) {
         add_stack(&slave, stack, depth - 1);
     }
-}
-
-/// Returns the UUID of the file system on the device of this name, in the usual form; nothing where it has none, or cannot
-/// be read.
-pub fn file_system_uuid(device: &str) -> Option<String> {
-    link_to("/dev/disk/by-uuid", device).or_else(|| {
-        // Linux: a slash in a name is shown as an exclamation mark.
-        let file = File::open(Path::new("/dev").join(device.replace('!', "/"))).ok()?;
-        superblock_uuid(&file)
-    })
 }
 
 /// Where the superblock of each file system has its magic number and its UUID.

@@ -16,6 +16,7 @@ pub mod metrics;
 mod mounts;
 mod name_pattern;
 pub mod node;
+mod overlap;
 mod provisioner;
 pub mod run;
 pub mod scan;

@@ -1,8 +1,10 @@
 //! The mount table of the process.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::ops::Bound;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -21,9 +23,9 @@ pub(super) struct Mount {
     pub(super) source: PathBuf,
 }
 
-/// All mounts, in the order in which they were made: of several at one point, the last one is seen.
+/// The mounts that are seen, by their points: of several at one point, the last one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Mounts(Vec<Mount>);
+pub(super) struct Mounts(BTreeMap<PathBuf, Mount>);
 
 impl Mounts {
     /// Reads the table.
@@ -34,12 +36,13 @@ impl Mounts {
     /// Linux: `Documentation/filesystems/proc.rst`, 3.5. Parsed here: the crate for it does not decode the spaces in paths,
     /// and gives up at a mount whose source is empty or that is not UTF-8.
     fn parse(table: &[u8]) -> Self {
-        Self(table.split(|byte| *byte == b'\n').filter_map(mount).collect())
+        let mounts = table.split(|byte| *byte == b'\n').filter_map(mount);
+        Self(mounts.map(|mount| (mount.point.clone(), mount)).collect())
     }
 
     /// What is mounted at this very path.
     pub(super) fn at(&self, point: &Path) -> Option<&Mount> {
-        self.0.iter().rev().find(|mount| mount.point == point)
+        self.0.get(point)
     }
 
     /// What is mounted at this path or at the nearest one above it.
@@ -49,7 +52,9 @@ impl Mounts {
 
     /// Mounts below this path.
     pub(super) fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Mount> {
-        self.0.iter().filter(move |mount| mount.point != path && mount.point.starts_with(path))
+        // Paths are ordered by their parts: what is below one follows it.
+        let after = self.0.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded));
+        after.map(|(_, mount)| mount).take_while(move |mount| mount.point.starts_with(path))
     }
 }
 
@@ -98,7 +103,7 @@ mod tests {
     #[test]
     fn a_table_is_read_as_the_kernel_writes_it() {
         let mounts = Mounts::parse(TABLE);
-        assert_eq!(mounts.0.len(), 6);
+        assert_eq!(mounts.0.len(), 5, "one is hidden by another");
         let top = mounts.at(Path::new("/mnt/disks/my disk")).unwrap();
         assert_eq!((top.device, top.fs_type.as_str()), ((8, 32), "ext4"));
         let part = mounts.at(Path::new("/mnt/disks/b")).unwrap();
@@ -110,9 +115,9 @@ mod tests {
             mounts.around(Path::new("/mnt/disks/c/d")).unwrap().root,
             Path::new("/mnt/disks")
         );
-        assert_eq!(mounts.below(Path::new("/mnt/disks")).count(), 4);
+        assert_eq!(mounts.below(Path::new("/mnt/disks")).count(), 3);
         assert!(mounts.at(Path::new("/mnt")).is_none());
-        let empty = mounts.0.iter().find(|mount| mount.fs_type == "tmpfs").unwrap();
+        let empty = mounts.0.values().find(|mount| mount.fs_type == "tmpfs").unwrap();
         assert_eq!(empty.source, Path::new(""));
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -18,12 +17,17 @@ use super::shared::Shared;
 use super::task::{Task, TaskEnd};
 use super::triggers::Triggers;
 use crate::binding::EventType;
-use crate::disks::{ClaimState, DiskWaiting, Unusable, volume_name};
+use crate::disks::{ClaimState, DiskEntry, DiskMark, DiskWaiting, Unusable, volume_name};
 use crate::model::VolumeName;
 
 /// Time between the two scans that have to agree. 250 ms: a mount that follows the folder is then seen, and a disk is
 /// offered within a second.
 const SECOND_SCAN: Duration = Duration::from_millis(250);
+
+/// Time between two scans at least, also while mounts come one after another; of a scan that takes long, so many times
+/// its duration: scans take a tenth of a processor at most.
+const SCAN_PAUSE: Duration = Duration::from_millis(100);
+const SCAN_SHARE: u32 = 10;
 
 /// Time after which a disk is decided about again although nothing was seen to change: what is on it, and its claim, are
 /// not watched.
@@ -58,6 +62,15 @@ struct Slot {
 }
 
 impl Slot {
+    /// Takes in the mark that a task has recorded, which the next scan will find.
+    fn set_mark(&mut self, mark: Option<DiskMark>) {
+        if let (Some(Found { entry: DiskEntry::Disk(disk), .. }), Some(mark)) =
+            (&mut self.scans[0], mark)
+        {
+            disk.mark = Some(mark);
+        }
+    }
+
     /// Has it decided about as soon as no task runs.
     fn wake(&mut self) {
         self.is_stale |= self.is_running;
@@ -69,8 +82,6 @@ impl Slot {
 pub(super) struct Provisioner {
     pub(super) shared: Arc<Shared>,
     pub(super) configuration: LocalConfiguration,
-    pub(super) devices: Devices,
-    pub(super) kubelet: PathBuf,
     pub(super) period: Duration,
     slots: BTreeMap<EntryKey, Slot>,
     names: BTreeMap<VolumeName, EntryKey>,
@@ -84,15 +95,11 @@ impl Provisioner {
     pub(super) fn new(
         shared: Arc<Shared>,
         configuration: LocalConfiguration,
-        kubelet: PathBuf,
         period: Duration,
     ) -> Self {
-        let devices = Devices::new(&shared.node.machine);
         Self {
             shared,
             configuration,
-            devices,
-            kubelet,
             period,
             slots: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -111,7 +118,7 @@ impl Provisioner {
     pub(super) async fn run(&mut self) -> io::Result<()> {
         let folders = self.configuration.classes.values().map(|class| class.mount_dir.clone());
         let triggers = Triggers::start(folders)?;
-        let mut scan_at = Instant::now();
+        let (mut scan_at, mut next_scan) = (Instant::now(), Instant::now());
         loop {
             let wake = self
                 .slots
@@ -121,18 +128,21 @@ impl Provisioner {
                 .min();
             let wake = wake.unwrap_or(scan_at).min(scan_at);
             tokio::select! {
-                () = triggers.changed.notified() => scan_at = Instant::now(),
+                () = triggers.changed.notified() => scan_at = next_scan,
                 () = self.shared.volumes.changed.notified() => {}
                 Some(ended) = self.tasks.join_next() => {
                     if let Ok((key, end)) = ended && self.ended(&key, end) {
-                        scan_at = scan_at.min(Instant::now());
+                        scan_at = scan_at.min(next_scan);
                     }
                 }
                 () = sleep_until(wake) => {}
             }
-            if Instant::now() >= scan_at {
+            let begun = Instant::now();
+            if begun >= scan_at {
                 let is_stable = self.scan().await;
-                scan_at = Instant::now() + if is_stable { self.period } else { SECOND_SCAN };
+                next_scan = begun + SCAN_PAUSE.max(begun.elapsed() * SCAN_SHARE);
+                let pause = if is_stable { self.period } else { SECOND_SCAN };
+                scan_at = next_scan.max(begun + pause);
             }
             self.volumes_changed();
             self.start_tasks().await;
@@ -144,11 +154,13 @@ impl Provisioner {
 
     /// Scans all folders. Whether the scan found what the one before it found.
     async fn scan(&mut self) -> bool {
-        let (shared, devices) = (Arc::clone(&self.shared), self.devices.clone());
-        let (configuration, kubelet) = (self.configuration.clone(), self.kubelet.clone());
+        let shared = Arc::clone(&self.shared);
+        let configuration = self.configuration.clone();
         let scanned = spawn_blocking(move || {
+            let devices = Devices::new(&shared.node.machine);
             let ledger = shared.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-            Scanner { devices: &devices, ledger: &ledger, kubelet: &kubelet }.scan(&configuration)
+            Scanner { devices: &devices, ledger: &ledger, kubelet: &shared.kubelet }
+                .scan(&configuration)
         });
         let scan = match scanned.await {
             Ok(Ok(scan)) => scan,
@@ -201,14 +213,15 @@ impl Provisioner {
         let Some(slot) = self.slots.get_mut(key) else { return false };
         slot.is_running = false;
         let is_stale = std::mem::take(&mut slot.is_stale);
-        let needs_scan = matches!(end, TaskEnd::Changed | TaskEnd::Failed(_));
+        let needs_scan = matches!(end, TaskEnd::Failed(_));
         let pause = match end {
             TaskEnd::Waiting(waiting) => {
                 slot.failures = 0;
-                self.waits(key, waiting)
+                self.waits(key, &waiting)
             }
-            TaskEnd::Changed => {
+            TaskEnd::Changed(mark) => {
                 slot.failures = 0;
+                slot.set_mark(mark);
                 Some(Duration::ZERO)
             }
             TaskEnd::NoClass => Some(RESYNC),
@@ -226,24 +239,20 @@ impl Provisioner {
     }
 
     /// A disk waits for something. Returns the time after which it is decided about again, if any.
-    fn waits(&mut self, key: &EntryKey, waiting: DiskWaiting) -> Option<Duration> {
+    fn waits(&mut self, key: &EntryKey, waiting: &DiskWaiting) -> Option<Duration> {
         let slot = self.slots.get_mut(key)?;
-        let is_new = slot.waiting.as_ref() != Some(&waiting);
-        slot.waiting = Some(waiting.clone());
-        let is_expected = is_new && waiting == DiskWaiting::Unusable(Unusable::NotMounted);
-        let is_reported = is_expected || slot.reported.as_ref() == Some(&waiting);
-        if !is_reported {
+        let before = slot.waiting.replace(waiting.clone());
+        let is_new = before.as_ref() != Some(waiting);
+        let is_expected = is_new && *waiting == DiskWaiting::Unusable(Unusable::NotMounted);
+        if !is_expected && slot.reported.as_ref() != Some(waiting) {
             slot.reported = Some(waiting.clone());
-            self.report(key, &waiting);
+            self.report(key, waiting);
         }
         if is_new {
-            self.count_states();
+            self.count_state(&key.class, before.as_ref(), waiting);
         }
-        match waiting {
-            DiskWaiting::Offered => None,
-            _ if is_expected => Some(MOUNT_EXPECTED),
-            _ => Some(RESYNC),
-        }
+        let pause = if is_expected { MOUNT_EXPECTED } else { RESYNC };
+        (*waiting != DiskWaiting::Offered).then_some(pause)
     }
 
     /// Logs what a disk waits for; where a person has something to do about it, records an event.
@@ -265,14 +274,13 @@ impl Provisioner {
         while self.events.try_join_next().is_some() {}
     }
 
-    /// Brings the metric of disks by state up to date.
-    fn count_states(&self) {
+    /// Counts a disk in its new state, and no more in its former one.
+    fn count_state(&self, class: &str, before: Option<&DiskWaiting>, now: &DiskWaiting) {
         let disks = &self.shared.metrics.disks;
-        disks.reset();
-        for (key, slot) in &self.slots {
-            let Some(waiting) = &slot.waiting else { continue };
-            disks.with_label_values(&[key.class.as_str(), waiting.label()]).inc();
+        if let Some(before) = before {
+            disks.with_label_values(&[class, before.label()]).dec();
         }
+        disks.with_label_values(&[class, now.label()]).inc();
     }
 
     fn volumes_changed(&mut self) {

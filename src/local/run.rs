@@ -96,8 +96,9 @@ pub async fn run(
         volumes,
         metrics,
         events: EventCounts::default(),
+        kubelet,
     });
-    let mut provisioner = Provisioner::new(shared, configuration, kubelet, period);
+    let mut provisioner = Provisioner::new(shared, configuration, period);
     tokio::select! {
         () = stop => Ok(()),
         () = watch => Err(LocalError::Watch),

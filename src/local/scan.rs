@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{OFlags, major, minor, statvfs};
 
 use super::configuration::{DiscoveryClass, LocalConfiguration, OfferedMode};
-use super::device::{BlockDevice, DeviceNumber, Devices, file_system_uuid};
+use super::device::{BlockDevice, DeviceNumber, Devices};
 use super::ledger::{Ledger, mark_on_file_system};
 use super::mounts::{Mount, Mounts};
+use super::overlap::mark_shared;
 use crate::disks::{Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, Unusable};
 
 /// An entry of a discovery folder.
@@ -35,7 +36,7 @@ pub struct Found {
     /// The name of its device; empty where it is none.
     pub device: String,
     /// The devices that it is on.
-    stack: BTreeSet<DeviceNumber>,
+    pub(super) stack: BTreeSet<DeviceNumber>,
 }
 
 /// What one scan found.
@@ -58,6 +59,29 @@ pub struct Scanner<'a> {
     pub kubelet: &'a Path,
 }
 
+/// The mount table, and what of it is for pods.
+struct MountTable {
+    all: Mounts,
+    /// The folders of each device that the kubelet has mounted.
+    pods: BTreeMap<DeviceNumber, Vec<PathBuf>>,
+}
+
+impl MountTable {
+    fn new(all: Mounts, kubelet: &Path) -> Self {
+        let mut pods: BTreeMap<DeviceNumber, Vec<PathBuf>> = BTreeMap::new();
+        for mount in all.below(kubelet) {
+            pods.entry(mount.device).or_default().push(mount.root.clone());
+        }
+        Self { all, pods }
+    }
+
+    /// Returns whether a pod writes to what is mounted, or to a part of it.
+    fn is_used_by_pod(&self, mount: &Mount) -> bool {
+        let mut roots = self.pods.get(&mount.device).into_iter().flatten();
+        roots.any(|root| root.starts_with(&mount.root) || mount.root.starts_with(root))
+    }
+}
+
 impl Scanner<'_> {
     /// Scans the folders of all StorageClasses.
     ///
@@ -65,13 +89,14 @@ impl Scanner<'_> {
     ///
     /// The mount table cannot be read.
     pub fn scan(&self, configuration: &LocalConfiguration) -> io::Result<Scan> {
-        let mounts = Mounts::read()?;
+        let mounts = MountTable::new(Mounts::read()?, self.kubelet);
         let mut scan = Scan::default();
         for (name, class) in &configuration.classes {
             match entries(class) {
                 Ok(files) => {
+                    let own_disks = own_disks(&mounts.all, &class.mount_dir);
                     for file in files {
-                        let found = self.inspect(&mounts, class, &file);
+                        let found = self.inspect(&mounts, &own_disks, class, &file);
                         scan.entries.insert(EntryKey { class: name.clone(), file }, found);
                     }
                 }
@@ -84,7 +109,27 @@ impl Scanner<'_> {
         Ok(scan)
     }
 
-    fn inspect(&self, mounts: &Mounts, class: &DiscoveryClass, file: &str) -> Found {
+    /// Inspects one entry as it is now. Whether it overlaps with others is not seen.
+    ///
+    /// # Errors
+    ///
+    /// The mount table cannot be read.
+    pub fn inspect_entry(&self, class: &DiscoveryClass, file: &str) -> io::Result<Option<Found>> {
+        let mounts = MountTable::new(Mounts::read()?, self.kubelet);
+        if !fs::exists(class.mount_dir.join(file))? {
+            return Ok(None);
+        }
+        let own_disks = own_disks(&mounts.all, &class.mount_dir);
+        Ok(Some(self.inspect(&mounts, &own_disks, class, file)))
+    }
+
+    fn inspect(
+        &self,
+        mounts: &MountTable,
+        own_disks: &BTreeSet<DeviceNumber>,
+        class: &DiscoveryClass,
+        file: &str,
+    ) -> Found {
         let path = class.mount_dir.join(file);
         let unusable = |why| Found {
             entry: DiskEntry::Unusable(why),
@@ -92,7 +137,7 @@ impl Scanner<'_> {
             device: String::new(),
             stack: BTreeSet::new(),
         };
-        match self.disk(mounts, class, &path) {
+        match self.disk(mounts, own_disks, class, &path) {
             Ok(Ok((disk, device))) => Found {
                 entry: DiskEntry::Disk(disk),
                 path,
@@ -106,7 +151,8 @@ impl Scanner<'_> {
 
     fn disk(
         &self,
-        mounts: &Mounts,
+        mounts: &MountTable,
+        own_disks: &BTreeSet<DeviceNumber>,
         class: &DiscoveryClass,
         path: &Path,
     ) -> io::Result<Result<(Disk, BlockDevice), Unusable>> {
@@ -123,8 +169,8 @@ impl Scanner<'_> {
         if is_link {
             return Ok(Err(Unusable::LinkToFolder));
         }
-        let Some(mount) = mounts.at(path) else { return Ok(Err(Unusable::NotMounted)) };
-        if own_disks(mounts, &class.mount_dir).contains(&mount.device) {
+        let Some(mount) = mounts.all.at(path) else { return Ok(Err(Unusable::NotMounted)) };
+        if own_disks.contains(&mount.device) {
             return Ok(Err(Unusable::FolderOfRootDisk));
         }
         if class.mode == OfferedMode::Block {
@@ -135,7 +181,7 @@ impl Scanner<'_> {
 
     fn file_system(
         &self,
-        mounts: &Mounts,
+        mounts: &MountTable,
         mount: &Mount,
         path: &Path,
     ) -> io::Result<(Disk, BlockDevice)> {
@@ -146,10 +192,9 @@ impl Scanner<'_> {
             identity: DiskIdentity::default(),
             part: None,
             stack: BTreeSet::from([mount.device]),
-            backing_file: None,
         });
         let mut identity = device.identity.clone();
-        identity.file_system = file_system_uuid(&device.name).map(Into::into);
+        identity.file_system = self.devices.file_system_uuid(&device.name).map(Into::into);
         let folder = mount.root.to_string_lossy();
         identity.folder = (folder != "/").then(|| folder.as_ref().into());
         let size = statvfs(path)?;
@@ -163,7 +208,7 @@ impl Scanner<'_> {
             mark,
             capacity: size.f_blocks.saturating_mul(size.f_frsize),
             content: DiskContent::Unread,
-            is_in_use: mounts.below(self.kubelet).any(|other| overlaps(mount, other)),
+            is_in_use: mounts.is_used_by_pod(mount),
             identity,
         };
         Ok((disk, device))
@@ -237,12 +282,6 @@ fn device_of(mount: &Mount) -> DeviceNumber {
     metadata.map_or(mount.device, |it| (major(it.rdev()), minor(it.rdev())))
 }
 
-/// Returns whether what is written to one of the mounts is written to the other.
-fn overlaps(one: &Mount, other: &Mount) -> bool {
-    one.device == other.device
-        && (one.root.starts_with(&other.root) || other.root.starts_with(&one.root))
-}
-
 /// Returns whether a file system, a mapping or another program has the device for itself.
 fn is_opened_exclusively(device: &Path) -> io::Result<bool> {
     let exclusive = i32::try_from(OFlags::EXCL.bits()).map_err(io::Error::other)?;
@@ -251,34 +290,4 @@ fn is_opened_exclusively(device: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(true),
         Err(error) => Err(error),
     }
-}
-
-/// Marks the entries that are the same disk as another one, or a part of it: who writes to one, writes to both.
-fn mark_shared(entries: &mut BTreeMap<EntryKey, Found>) {
-    let mut shared = Vec::new();
-    for (key, found) in entries.iter() {
-        let others = entries.iter().filter(|(other, _)| *other != key);
-        let mut others = others.filter(|(_, other)| are_shared(found, other));
-        if let Some((_, other)) = others.next() {
-            shared.push((key.clone(), other.path.to_string_lossy().into_owned()));
-        }
-    }
-    for (key, path) in shared {
-        if let Some(found) = entries.get_mut(&key) {
-            found.entry = DiskEntry::Unusable(Unusable::SharedWith(path.into()));
-        }
-    }
-}
-
-fn are_shared(one: &Found, other: &Found) -> bool {
-    let (DiskEntry::Disk(here), DiskEntry::Disk(there)) = (&one.entry, &other.entry) else {
-        return false;
-    };
-    let are_folders = here.form == DiskForm::FileSystem && there.form == DiskForm::FileSystem;
-    if here.device == there.device && are_folders {
-        let folder = |disk: &Disk| PathBuf::from(disk.identity.folder.as_deref().unwrap_or("/"));
-        let (here, there) = (folder(here), folder(there));
-        return here.starts_with(&there) || there.starts_with(&here);
-    }
-    one.stack.contains(&there.device) || other.stack.contains(&here.device)
 }

@@ -1,6 +1,7 @@
 //! What all tasks of the provisioner share.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::api::VolumeRequests;
@@ -18,6 +19,8 @@ pub(super) struct Shared {
     pub(super) volumes: Arc<LocalVolumes>,
     pub(super) metrics: Arc<LocalMetrics>,
     pub(super) events: EventCounts,
+    /// The folder of the kubelet, below which it mounts what pods use.
+    pub(super) kubelet: PathBuf,
 }
 
 /// How often each event was recorded, by the volume's name and its reason.

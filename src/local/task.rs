@@ -17,10 +17,11 @@ use super::class::ClassSettings;
 use super::clean::{CleanError, CleaningProgress, block, file_system, run_command};
 use super::configuration::DiscoveryClass;
 use super::content;
+use super::device::Devices;
 use super::events::{DiskEvent, record};
 use super::ledger::mark_file_system;
 use super::metrics::capacity_group;
-use super::scan::{EntryKey, Found};
+use super::scan::{EntryKey, Found, Scanner};
 use super::shared::Shared;
 use crate::api::local_volume::{DiskPlace, NewLocalVolume, identify_patch, mark_patch};
 use crate::binding::EventType;
@@ -49,8 +50,8 @@ pub(super) struct Task {
 pub(super) enum TaskEnd {
     /// The disk waits for this.
     Waiting(DiskWaiting),
-    /// Something was changed: what follows is to be decided anew.
-    Changed,
+    /// Something was changed: what follows is to be decided anew, with this mark of the disk if it has another one now.
+    Changed(Option<DiskMark>),
     /// No volume can be offered, as its StorageClass does not exist or cannot be used.
     NoClass,
     /// A step failed; it is tried again later.
@@ -77,7 +78,14 @@ impl Task {
     /// Performs steps.
     pub(super) async fn run(mut self) -> TaskEnd {
         for _ in 0..READS_COUNT_MAX {
-            let step = self.next();
+            let mut step = self.next();
+            if removes_data(&step) {
+                // The scans may be older than a mount of the claim's last pod. Now that the claim is gone, no pod mounts it.
+                if let Err(error) = self.inspect_again().await {
+                    return TaskEnd::Failed(error);
+                }
+                step = self.next();
+            }
             let label = label(&step);
             match self.perform(step).await {
                 Ok(None) => {}
@@ -88,7 +96,22 @@ impl Task {
                 }
             }
         }
-        TaskEnd::Changed
+        TaskEnd::Changed(None)
+    }
+
+    /// Inspects the disk as it is now.
+    async fn inspect_again(&mut self) -> Result<(), TaskError> {
+        let (shared, class) = (Arc::clone(&self.shared), self.class.clone());
+        let file = self.key.file.clone();
+        let path = self.class.mount_dir.join(&file);
+        let found = blocking(&path, move |_| {
+            let devices = Devices::new(&shared.node.machine);
+            let ledger = shared.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            let scanner = Scanner { devices: &devices, ledger: &ledger, kubelet: &shared.kubelet };
+            scanner.inspect_entry(&class, &file)
+        });
+        self.scans[0] = found.await?;
+        Ok(())
     }
 
     fn next(&self) -> DiskStep {
@@ -135,7 +158,7 @@ impl Task {
             DiskStep::Wait(waiting) => return Ok(Some(TaskEnd::Waiting(waiting))),
             DiskStep::ReadVolume => {
                 let (_, disk) = self.disk()?;
-                self.volume = self.shared.requests.volume(&self.name, &disk.identity).await?;
+                self.volume = self.shared.requests.volume(&self.name, &disk).await?;
             }
             DiskStep::ReadClaim => {
                 self.claim = match &self.volume {
@@ -168,7 +191,7 @@ impl Task {
                     let patch = identify_patch(&identity, self.place(&device), &volume.version);
                     self.patch(&patch).await?;
                 }
-                return Ok(Some(TaskEnd::Changed));
+                return Ok(Some(TaskEnd::Changed(None)));
             }
             DiskStep::Mark(mark) => return self.mark(mark).await,
             DiskStep::Offer => return self.offer().await.map(Some),
@@ -177,7 +200,7 @@ impl Task {
                 if self.shared.requests.delete(&self.name, &uid, &version).await? {
                     self.shared.volumes.remove(&self.name);
                 }
-                return Ok(Some(TaskEnd::Changed));
+                return Ok(Some(TaskEnd::Changed(None)));
             }
         }
         Ok(None)
@@ -209,14 +232,14 @@ impl Task {
     async fn mark(&mut self, mark: DiskMark) -> Result<Option<TaskEnd>, TaskError> {
         let is_cleaning = matches!(mark, DiskMark::Cleaning(_));
         if is_cleaning && !self.announce_cleaning().await? {
-            return Ok(Some(TaskEnd::Changed));
+            return Ok(Some(TaskEnd::Changed(None)));
         }
         self.record(mark.clone()).await?;
         if let Some(Found { entry: DiskEntry::Disk(disk), .. }) = &mut self.scans[0] {
-            disk.mark = Some(mark);
+            disk.mark = Some(mark.clone());
         }
         // The volume has changed with it.
-        Ok(is_cleaning.then_some(TaskEnd::Changed))
+        Ok(is_cleaning.then(|| TaskEnd::Changed(Some(mark))))
     }
 
     /// Records a mark on the file system if it has room for it, else in the ledger.
@@ -267,12 +290,12 @@ impl Task {
                 .observe(begun.elapsed().as_secs_f64());
             tracing::info!(volume = %self.name, path = self.path(), device, "created a PersistentVolume for a disk");
         }
-        Ok(TaskEnd::Changed)
+        Ok(TaskEnd::Changed(None))
     }
 
     async fn clean(&self) -> Result<TaskEnd, TaskError> {
         if !self.announce_cleaning().await? {
-            return Ok(TaskEnd::Changed);
+            return Ok(TaskEnd::Changed(None));
         }
         let (path, disk) = self.disk()?;
         let (command, form, device) = (self.class.cleaner.clone(), disk.form, disk.device);
@@ -301,7 +324,7 @@ impl Task {
         metrics.delete_duration.with_label_values(&labels).observe(begun.elapsed().as_secs_f64());
         metrics.deleted.with_label_values(&[mode, "process"]).inc();
         tracing::info!(volume = %self.name, path = self.path(), bytes = progress.bytes(), "a disk is clean");
-        Ok(TaskEnd::Changed)
+        Ok(TaskEnd::Changed(Some(DiskMark::Clean)))
     }
 
     async fn record_event(&self, event_type: EventType, reason: &'static str, text: &str) {
@@ -340,6 +363,25 @@ async fn blocking<T: Send + 'static>(
     let owned = path.to_owned();
     let done = spawn_blocking(move || work(&owned)).await.map_err(|_| TaskError::Lost)?;
     done.map_err(|error| TaskError::Disk { path: path.display().to_string(), error })
+}
+
+/// Returns whether data is removed by the step, or by the one that it announces.
+fn removes_data(step: &DiskStep) -> bool {
+    match step {
+        DiskStep::Clean => true,
+        DiskStep::Mark(mark) => match mark {
+            DiskMark::Cleaning(_) => true,
+            DiskMark::Offered(_) | DiskMark::Clean => false,
+        },
+        DiskStep::Wait(_)
+        | DiskStep::ReadVolume
+        | DiskStep::ReadClaim
+        | DiskStep::ReadContent
+        | DiskStep::ReadDevice
+        | DiskStep::Identify(_)
+        | DiskStep::Offer
+        | DiskStep::DeleteVolume(..) => false,
+    }
 }
 
 fn label(step: &DiskStep) -> &'static str {

@@ -13,7 +13,7 @@ use crate::{local_disks, no_false_denials, provisioners, storage_lifecycle};
 
 /// Every case, in the order in which they start; those that take minutes only if `is_full`.
 pub(crate) fn all(is_full: bool) -> Vec<Case> {
-    let lengthy = [failures::LENGTHY, rules::LENGTHY, local_disks::LENGTHY].concat();
+    let lengthy = [failures::LENGTHY, rules::LENGTHY, &local_disks::lengthy()].concat();
     [
         if is_full { &lengthy[..] } else { &[] },
         differential::CASES,

@@ -59,7 +59,7 @@ fn lives_with_kills(case: &str, kills: usize) {
         for (entry, uid) in entries.iter().zip(&mut uids) {
             let volume = scene.volume(entry, "Available", uid);
             assert_is_empty(&scene, entry);
-            *uid = volume["metadata"]["uid"].as_str().unwrap().to_owned();
+            volume["metadata"]["uid"].as_str().unwrap().clone_into(uid);
             scene.bind(&entry.replace('/', "-"), &volume);
         }
         process.kill();

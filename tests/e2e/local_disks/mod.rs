@@ -4,13 +4,17 @@ mod disks;
 mod doubtful;
 mod killed;
 mod life;
+mod many;
 mod process;
 mod scene;
 
 use crate::runner::Case;
 
-pub(crate) use killed::LENGTHY;
-
 pub(crate) fn cases() -> Vec<Case> {
     [life::CASES, doubtful::CASES, killed::CASES].concat()
+}
+
+/// Those that take minutes.
+pub(crate) fn lengthy() -> Vec<Case> {
+    [killed::LENGTHY, many::LENGTHY].concat()
 }

@@ -49,6 +49,11 @@ impl LocalProvisioner {
         }
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.as_ref().map_or(0, Process::id)
+    }
+
     /// What it has logged so far.
     pub(crate) fn log(&self) -> String {
         self.0.as_ref().map(Process::log_text).unwrap_or_default()

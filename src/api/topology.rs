@@ -1,6 +1,6 @@
 //! Label selectors and node affinity: wire form to model.
 
-use super::bounded::{List, MatchLabels, OptionalText, Text, wire};
+use super::bounded::{LabelUse, List, MatchLabels, OptionalText, Text, parse, wire};
 use crate::model::{NodeAffinity, NodeExpression, NodeName, NodeTerm, Selector, Term, TermError};
 
 wire! {
@@ -43,6 +43,12 @@ pub(super) fn selector(wire: SelectorWire<'_>) -> Result<Selector, TermError> {
 /// admits no node.
 pub(super) fn affinity(wire: &NodeSelectorWire<'_>) -> NodeAffinity {
     NodeAffinity::Required(wire.node_selector_terms.0.iter().map(node_term).collect())
+}
+
+/// Reads a node selector from its JSON text: which nodes it admits.
+pub fn node_selector(text: &str) -> Result<NodeAffinity, serde_json::Error> {
+    let wire: NodeSelectorWire<'_> = parse(text, LabelUse::Skip)?.value;
+    Ok(affinity(&wire))
 }
 
 fn node_term(wire: &NodeTermWire<'_>) -> NodeTerm {

@@ -1,12 +1,14 @@
 //! Requests about the volumes of local disks, each with a deadline and sent once.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use http::Method;
 use kube::Client;
 use kube::core::Status;
 use serde_json::{Value, json};
 
+use super::metrics::LocalMetrics;
 use crate::api::list::items;
 use crate::api::local_volume::{disk_label, local_volume};
 use crate::client::request::{RequestError, is_absent, request, send_text};
@@ -45,12 +47,15 @@ pub enum ConditionalWrite {
 /// The API server.
 #[expect(missing_debug_implementations, reason = "the client has none")]
 #[derive(Clone)]
-pub struct VolumeRequests(Client);
+pub struct VolumeRequests {
+    client: Client,
+    metrics: Arc<LocalMetrics>,
+}
 
 impl VolumeRequests {
-    /// Requests through this client.
-    pub fn new(client: Client) -> Self {
-        Self(client)
+    /// Requests through this client, counted by these metrics.
+    pub fn new(client: Client, metrics: Arc<LocalMetrics>) -> Self {
+        Self { client, metrics }
     }
 
     async fn send(
@@ -59,7 +64,16 @@ impl VolumeRequests {
         path: &str,
         body: Option<&Value>,
     ) -> Result<String, RequestError> {
-        send_text(&self.0, request(method, path, body), DEADLINE).await
+        let label = [method.as_str().to_lowercase()];
+        let begun = Instant::now();
+        let sent = send_text(&self.client, request(method, path, body), DEADLINE).await;
+        let metrics = &self.metrics;
+        metrics.requests.with_label_values(&label).inc();
+        metrics.request_duration.with_label_values(&label).observe(begun.elapsed().as_secs_f64());
+        if sent.as_ref().is_err_and(|error| !error.status().is_some_and(is_absent)) {
+            metrics.requests_failed.with_label_values(&label).inc();
+        }
+        sent
     }
 
     /// The text of an object; nothing if the API server says that there is none.
@@ -172,9 +186,26 @@ impl VolumeRequests {
         }
     }
 
+    /// Removes the taints of this key from a node. Whether there was one.
+    pub async fn remove_taint(&self, node: &str, key: &str) -> Result<bool, VolumeRequestError> {
+        let path = format!("/api/v1/nodes/{node}");
+        let Some(text) = self.read(&path).await? else { return Ok(false) };
+        let object: Value = serde_json::from_str(&text)?;
+        let taints = object["spec"]["taints"].as_array().cloned().unwrap_or_default();
+        let left: Vec<&Value> = taints.iter().filter(|taint| taint["key"] != key).collect();
+        if left.len() == taints.len() {
+            return Ok(false);
+        }
+        let version = &object["metadata"]["resourceVersion"];
+        let patch = json!({"metadata": {"resourceVersion": version}, "spec": {"taints": left}});
+        self.send(Method::PATCH, &format!("{path}?fieldManager={FIELD_MANAGER}"), Some(&patch))
+            .await?;
+        Ok(true)
+    }
+
     /// The client.
     pub fn client(&self) -> &Client {
-        &self.0
+        &self.client
     }
 }
 

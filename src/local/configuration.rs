@@ -7,12 +7,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::name_pattern::NamePattern;
+use crate::api::topology::node_selector;
 use crate::config::{ConfigurationError, ConfigurationProblem};
 use crate::disks::{DiskPolicy, OnContent, OnManualDelete};
 use crate::document::{self, Entry, Shape, TreeNode};
+use crate::model::NodeAffinity;
 
 /// The configuration.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +29,15 @@ pub struct LocalConfiguration {
     pub is_owned_by_node: bool,
     /// Whether `pv.kubernetes.io/provisioned-by` names the node without its uid.
     pub is_named_by_node_only: bool,
+    removes_not_ready_taint: bool,
+    not_ready_taint: Option<String>,
+}
+
+impl LocalConfiguration {
+    /// The key of the taint that is removed from the node once all its disks were decided about.
+    pub fn removed_taint(&self) -> Option<&str> {
+        self.not_ready_taint.as_deref().filter(|_| self.removes_not_ready_taint)
+    }
 }
 
 /// How the disks of one StorageClass are found and offered.
@@ -48,6 +59,8 @@ pub struct DiscoveryClass {
     pub cleaner: Vec<String>,
     /// What becomes of disks in doubtful cases.
     pub policy: DiskPolicy,
+    /// The nodes on which the folder is scanned.
+    pub nodes: NodeAffinity,
 }
 
 /// `spec.volumeMode` of the volumes of a StorageClass.
@@ -167,11 +180,23 @@ impl Parser {
             }
             "setPVOwnerRef" => configuration.is_owned_by_node = self.bool(&node, key),
             "useNodeNameOnly" => configuration.is_named_by_node_only = self.bool(&node, key),
+            "removeNodeNotReadyTaint" => {
+                configuration.removes_not_ready_taint = self.bool(&node, key);
+            }
+            "provisionerNotReadyNodeTaintKey" => {
+                configuration.not_ready_taint = self.text(&node, key);
+            }
             "useAlphaAPI" if self.bool(&node, key) => {
                 self.add(&node, "useAlphaAPI must be false: Kubernetes has no such API since 1.10");
             }
-            // Watches make it meaningless.
-            "useAlphaAPI" | "minResyncPeriod" => {}
+            "useJobForCleaning" if self.bool(&node, key) => {
+                self.add(
+                    &node,
+                    "useJobForCleaning must be false: disks are cleaned in the process, which resumes after a restart",
+                );
+            }
+            // Watches make the period meaningless.
+            "useAlphaAPI" | "useJobForCleaning" | "jobTolerations" | "minResyncPeriod" => {}
             other => {
                 self.add(&node, format!("{other} is not a known key of the ConfigMap; remove it"));
             }
@@ -260,6 +285,8 @@ impl Parser {
                 "namePattern is malformed; \\ escapes a character that is meant literally",
             );
         }
+        let nodes =
+            node.get("selector").map_or(NodeAffinity::Unrestricted, |node| self.nodes(node));
         let cleaner = node.get("blockCleanerCommand");
         Some(DiscoveryClass {
             cleaner: cleaner
@@ -272,6 +299,7 @@ impl Parser {
             access_mode: access_mode.to_owned(),
             name_pattern: name_pattern?,
             policy,
+            nodes,
         })
     }
 
@@ -285,6 +313,15 @@ impl Parser {
         let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
         self.add(node, format!("{key} must be one of {}", names.join(", ")));
         default
+    }
+
+    /// The nodes that a list of node selector terms admits.
+    fn nodes(&mut self, node: &TreeNode) -> NodeAffinity {
+        let selector = json!({"nodeSelectorTerms": node.to_json()}).to_string();
+        node_selector(&selector).unwrap_or_else(|error| {
+            self.add(node, format!("selector must be a list of node selector terms: {error}"));
+            NodeAffinity::Unrestricted
+        })
     }
 
     fn text(&mut self, node: &TreeNode, name: &str) -> Option<String> {
@@ -308,5 +345,120 @@ impl Parser {
             self.add(node, format!("{name} must be true or false, not {}", node.kind()));
         }
         value.unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the chart of sig-storage-local-static-provisioner writes it.
+    const CLASSES: &str = "fast-disks:\n   hostDir: /mnt/fast-disks\n   mountDir: /mnt/fast-disks\n   blockCleanerCommand:\n     - \"/scripts/shred.sh\"\n     - \"2\"\n   volumeMode: Filesystem\n   fsType: ext4\n   namePattern: \"*\"\n";
+
+    fn read_files(files: &[(&str, &str)]) -> Result<LocalConfiguration, String> {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let prefix = format!("{}/", folder.path().display());
+        read(folder.path()).map_err(|error| error.to_string().replace(&prefix, ""))
+    }
+
+    #[test]
+    fn a_configuration_of_the_local_static_provisioner_is_read() {
+        let configuration = read_files(&[
+            ("storageClassMap", CLASSES),
+            ("nodeLabelsForPV", "- topology.kubernetes.io/zone\n"),
+            ("labelsForPV", "pool: fast\n"),
+            ("setPVOwnerRef", "true"),
+            ("useNodeNameOnly", "\"true\""),
+            ("useAlphaAPI", "false"),
+            ("useJobForCleaning", "false"),
+            ("minResyncPeriod", "5m0s"),
+            ("removeNodeNotReadyTaint", "true"),
+            ("provisionerNotReadyNodeTaintKey", "disks.example.com/not-ready"),
+        ]);
+        let configuration = configuration.unwrap();
+        let class = &configuration.classes["fast-disks"];
+        assert_eq!((class.mode, class.fs_type.as_str()), (OfferedMode::Filesystem, "ext4"));
+        assert_eq!(class.cleaner, ["/scripts/shred.sh", "2"]);
+        assert_eq!(class.policy, DiskPolicy::default());
+        assert_eq!(class.nodes, NodeAffinity::Unrestricted);
+        assert!(configuration.is_owned_by_node && configuration.is_named_by_node_only);
+        assert_eq!(configuration.node_labels, ["topology.kubernetes.io/zone"]);
+        assert_eq!(configuration.removed_taint(), Some("disks.example.com/not-ready"));
+    }
+
+    #[test]
+    fn each_mistake_has_its_file_line_and_column() {
+        let nested = "a: {hostDir: /mnt, mountDir: /mnt}\nb: {hostDir: /mnt/b, mountDir: /mnt/b}";
+        for (file, text, expected) in [
+            (
+                "storageClassMap",
+                "a: {hostDir: /mnt}",
+                "1:4: StorageClass \"a\" needs mountDir, an absolute path",
+            ),
+            (
+                "storageClassMap",
+                "a: {hostDir: mnt, mountDir: /mnt}",
+                "1:4: StorageClass \"a\" needs hostDir, an absolute path",
+            ),
+            (
+                "storageClassMap",
+                "a:\n  hostDir: /mnt\n  mountDir: /mnt\n  onManualDelet: clean",
+                "4:3: unknown key \"onManualDelet\"; known are hostDir, mountDir, blockCleanerCommand, volumeMode, \
+                 accessMode, fsType, namePattern, selector, onManualDelete, onContent",
+            ),
+            (
+                "storageClassMap",
+                "a: {hostDir: /mnt, mountDir: /mnt, onManualDelete: wipe}",
+                "1:52: onManualDelete must be one of hold, clean",
+            ),
+            (
+                "storageClassMap",
+                "a: {hostDir: /mnt, mountDir: /mnt, namePattern: \"[\"}",
+                "1:49: namePattern is malformed; \\ escapes a character that is meant literally",
+            ),
+            (
+                "storageClassMap",
+                nested,
+                "2:4: the folder of StorageClass \"b\" overlaps with that of \"a\": a disk would be offered twice; \
+                 give each a folder of its own",
+            ),
+            ("storageClassMap", "[]", "1:1: storageClassMap must be a map, not a list"),
+            (
+                "useAlphaAPI",
+                "true",
+                "1:1: useAlphaAPI must be false: Kubernetes has no such API since 1.10",
+            ),
+            (
+                "useJobForCleaning",
+                "true",
+                "1:1: useJobForCleaning must be false: disks are cleaned in the process, which resumes after a restart",
+            ),
+            (
+                "setPvOwnerRef",
+                "true",
+                "1:1: setPvOwnerRef is not a known key of the ConfigMap; remove it",
+            ),
+        ] {
+            let error = read_files(&[(file, text)]).unwrap_err();
+            assert_eq!(error, format!("{file}:{expected}"), "{text}");
+        }
+        let missing = read(Path::new("/nowhere")).unwrap_err().to_string();
+        assert!(missing.starts_with("/nowhere cannot be read: "), "{missing}");
+    }
+
+    #[test]
+    fn a_class_is_for_the_nodes_that_its_selector_admits() {
+        let text = "a:\n  hostDir: /mnt\n  mountDir: /mnt\n  selector:\n  - matchExpressions:\n    \
+                    - {key: pool, operator: In, values: [fast]}\n";
+        let configuration = read_files(&[("storageClassMap", text)]).unwrap();
+        let node = |pool: &str| crate::model::Node {
+            name: "n".into(),
+            labels: [("pool", pool)].into_iter().collect(),
+        };
+        let nodes = &configuration.classes["a"].nodes;
+        assert!(nodes.admits(&node("fast")) && !nodes.admits(&node("slow")));
     }
 }

@@ -11,32 +11,36 @@ use crate::model::VolumeName;
 /// The source of the events, as `kubectl describe` shows it.
 const COMPONENT: &str = "bindery-local";
 
-/// What is said about a disk.
+/// What is said about a disk, or about a StorageClass.
 #[derive(Clone, Debug)]
 pub(super) struct DiskEvent {
-    pub(super) name: VolumeName,
+    /// The name of the disk's volume.
+    pub(super) volume: Option<VolumeName>,
+    /// The disk's path, or the name of the StorageClass.
+    pub(super) about: String,
     pub(super) event_type: EventType,
     pub(super) reason: &'static str,
-    /// What it says, with the path of the disk.
+    /// What it says.
     pub(super) text: String,
 }
 
 /// Records an event. Whether it is stored decides nothing: the log has it too.
 pub(super) async fn record(shared: Arc<Shared>, event: DiskEvent) {
-    let DiskEvent { name, event_type, reason, text } = event;
-    let volume: Option<LocalVolume> = match shared.volumes.get(&name) {
+    let DiskEvent { volume, about, event_type, reason, text } = event;
+    let volume: Option<LocalVolume> = volume.and_then(|name| match shared.volumes.get(&name) {
         LocalVolumeState::Present(volume) => Some(*volume),
         LocalVolumeState::Absent { .. } | LocalVolumeState::Unread => None,
-    };
+    });
+    let text = format!("{about}: {text}");
     let (kind, on) = match &volume {
         Some(volume) => ("PersistentVolume", volume.name.as_str()),
         None => ("Node", shared.node.name.as_str()),
     };
-    let about = Regarding {
+    let regarding = Regarding {
         uid: Some(volume.as_ref().map_or(&shared.node.uid, |volume| &volume.uid)),
         version: volume.as_ref().map(|volume| &volume.version),
-        count: shared.events.next(&name, reason),
-        detail: name.as_str(),
+        count: shared.events.next(&about, reason),
+        detail: &about,
     };
     let message = EventMessage {
         component: COMPONENT,
@@ -47,5 +51,5 @@ pub(super) async fn record(shared: Arc<Shared>, event: DiskEvent) {
         reason,
         text: &text,
     };
-    store_event(shared.requests.client(), message, about).await;
+    store_event(shared.requests.client(), message, regarding).await;
 }

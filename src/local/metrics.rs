@@ -35,6 +35,13 @@ metric_table! {
         pub delete_duration: HistogramVec =
             "local_volume_provisioner_persistentvolume_delete_duration_seconds"
             ["mode", "type", "capacity", "cleanup_command"] in CLEANING_BOUNDS,
+        /// Requests to the API server, by method.
+        pub requests: IntCounterVec = "local_volume_provisioner_apiserver_requests_total" ["method"],
+        /// Requests to the API server that failed, by method.
+        pub requests_failed: IntCounterVec = "local_volume_provisioner_apiserver_requests_failed_total" ["method"],
+        /// Seconds of a request to the API server, by method.
+        pub request_duration: HistogramVec =
+            "local_volume_provisioner_apiserver_requests_duration_seconds" ["method"] in SHORT_BOUNDS,
         /// Cleanings under way.
         pub cleaning: IntGauge = "local_volume_provisioner_proctable_running",
         /// Bytes that the cleanings under way have removed so far.

@@ -9,13 +9,15 @@ use super::configuration::LocalConfiguration;
 use crate::api::head::object_head;
 use crate::api::node::node;
 use crate::disks::ProvisionerName;
-use crate::model::Uid;
+use crate::model::{Node, Uid};
 
 /// What volumes say of their node.
 #[derive(Clone, Debug)]
 pub struct LocalNode {
     /// Its name.
     pub name: String,
+    /// Its name and labels, as node selectors see them.
+    pub node: Node,
     /// Its uid.
     pub uid: Uid,
     /// The value of its label `kubernetes.io/hostname`, by which volumes are tied to it.
@@ -61,7 +63,8 @@ impl LocalNode {
         let text = text.map_err(VolumeRequestError::from)?;
         let text = text.ok_or_else(|| LocalNodeError::Missing(name.to_owned()))?;
         let head = object_head(&text).map_err(VolumeRequestError::from)?;
-        let labels = node(&text).map_err(VolumeRequestError::from)?.labels;
+        let node = node(&text).map_err(VolumeRequestError::from)?;
+        let labels = &node.labels;
         let uid = head.uid();
         let hostname = labels.get("kubernetes.io/hostname");
         let hostname = hostname.ok_or_else(|| LocalNodeError::Unlabelled(name.to_owned()))?;
@@ -75,6 +78,7 @@ impl LocalNode {
         Ok(Self {
             name: name.to_owned(),
             hostname: hostname.to_owned(),
+            node,
             machine: machine(),
             provisioner: ProvisionerName::new(
                 name,

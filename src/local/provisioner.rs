@@ -6,9 +6,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
-use super::class::ClassSettings;
+use super::class::{ClassProblem, ClassSettings, settings};
 use super::configuration::{DiscoveryClass, LocalConfiguration};
 use super::device::Devices;
 use super::events::{DiskEvent, record};
@@ -17,7 +17,7 @@ use super::shared::Shared;
 use super::task::{Task, TaskEnd};
 use super::triggers::Triggers;
 use crate::binding::EventType;
-use crate::disks::{ClaimState, DiskEntry, DiskMark, DiskWaiting, Unusable, volume_name};
+use crate::disks::{ClaimState, DiskEntry, DiskForm, DiskMark, DiskWaiting, Unusable, volume_name};
 use crate::model::VolumeName;
 
 /// Time between the two scans that have to agree. 250 ms: a mount that follows the folder is then seen, and a disk is
@@ -148,6 +148,7 @@ impl Provisioner {
             self.start_tasks().await;
             if self.shared.metrics.ready.get() == 0 && self.is_settled() {
                 self.shared.metrics.ready.set(1);
+                self.remove_taint();
             }
         }
     }
@@ -186,6 +187,7 @@ impl Provisioner {
     fn take_in(&mut self, mut scan: Scan) -> bool {
         let known = self.slots.keys().filter(|key| !scan.unreadable.contains_key(&key.class));
         let keys: BTreeSet<EntryKey> = known.chain(scan.entries.keys()).cloned().collect();
+        self.count_capacity(&scan);
         let mut is_stable = true;
         for key in keys {
             let found = scan.entries.remove(&key);
@@ -205,6 +207,24 @@ impl Provisioner {
             is_stable &= is_same;
         }
         is_stable
+    }
+
+    /// Brings the metric of the capacity that was found up to date.
+    fn count_capacity(&self, scan: &Scan) {
+        let mut bytes = BTreeMap::from([("Block", 0), ("Filesystem", 0)]);
+        for found in scan.entries.values() {
+            if let DiskEntry::Disk(disk) = &found.entry {
+                let mode = match disk.form {
+                    DiskForm::FileSystem => "Filesystem",
+                    DiskForm::BlockDevice => "Block",
+                };
+                *bytes.entry(mode).or_insert(0_u64) += disk.capacity;
+            }
+        }
+        for (mode, bytes) in bytes {
+            #[expect(clippy::cast_precision_loss, reason = "a metric")]
+            self.shared.metrics.capacity.with_label_values(&[mode]).set(bytes as f64);
+        }
     }
 
     /// A task has ended. Whether a new scan is needed.
@@ -265,11 +285,16 @@ impl Provisioner {
         tracing::warn!(class, file, reason, "a disk waits: {waiting}");
         let Some(class) = self.configuration.classes.get(class) else { return };
         let event = DiskEvent {
-            name: volume_name(file, &self.shared.node.name, &key.class),
+            volume: Some(volume_name(file, &self.shared.node.name, &key.class)),
+            about: class.host_dir.join(file).display().to_string(),
             event_type: EventType::Warning,
             reason,
-            text: format!("{}: {waiting}", class.host_dir.join(file).display()),
+            text: waiting.to_string(),
         };
+        self.record(event);
+    }
+
+    fn record(&mut self, event: DiskEvent) {
         self.events.spawn(record(Arc::clone(&self.shared), event));
         while self.events.try_join_next().is_some() {}
     }
@@ -345,11 +370,41 @@ impl Provisioner {
         if let Some(Some(settings)) = self.classes.get(class) {
             return Some(settings.clone());
         }
-        let read = super::class::settings(&self.shared.requests, class).await;
-        let read =
-            read.inspect_err(|problem| tracing::warn!(class, "no disk is offered: {problem}")).ok();
+        let read = match settings(&self.shared.requests, class).await {
+            Ok(settings) => Some(settings),
+            Err(problem) => {
+                self.report_class(class, &problem);
+                None
+            }
+        };
         self.classes.insert(class.to_owned(), read.clone());
         read
+    }
+
+    fn report_class(&mut self, class: &str, problem: &ClassProblem) {
+        let text = format!("its disks are not offered: {problem}");
+        tracing::warn!(class, "{text}");
+        self.record(DiskEvent {
+            volume: None,
+            about: format!("StorageClass {class:?}"),
+            event_type: EventType::Warning,
+            reason: "StorageClassUnusable",
+            text,
+        });
+    }
+
+    /// Lets pods onto the node that wait for its disks.
+    fn remove_taint(&mut self) {
+        let Some(key) = self.configuration.removed_taint().map(str::to_owned) else { return };
+        let shared = Arc::clone(&self.shared);
+        self.events.spawn(async move {
+            let mut pause = RETRY.0;
+            while let Err(error) = shared.requests.remove_taint(&shared.node.name, &key).await {
+                tracing::warn!(key, %error, "the taint of the node was not removed; it is tried again");
+                sleep(pause).await;
+                pause = pause.saturating_mul(2).min(RETRY.1);
+            }
+        });
     }
 
     /// Returns whether every entry was scanned twice and every disk decided about once.

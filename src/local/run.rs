@@ -77,14 +77,15 @@ pub async fn run(
     metrics: Arc<LocalMetrics>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), LocalError> {
-    let LocalSettings { node, configuration, ledger: folder, kubelet, period } = settings;
+    let LocalSettings { node, mut configuration, ledger: folder, kubelet, period } = settings;
     if !kubelet.is_dir() {
         return Err(LocalError::Kubelet(kubelet.display().to_string()));
     }
     let ledger = Ledger::open(&folder)
         .map_err(|error| LocalError::Ledger { folder: folder.display().to_string(), error })?;
-    let requests = VolumeRequests::new(client.clone());
+    let requests = VolumeRequests::new(client.clone(), Arc::clone(&metrics));
     let node = LocalNode::read(&requests, &node, &configuration).await?;
+    configuration.classes.retain(|_, class| class.nodes.admits(&node.node));
     let volumes = LocalVolumes::new(format!("{LOCAL_NODE}={}", label_value(&node.name)));
     let watch =
         watch_collection(client, ResourceKind::Volumes, Arc::clone(&volumes), Instant::now());

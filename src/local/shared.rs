@@ -9,8 +9,6 @@ use super::ledger::Ledger;
 use super::metrics::LocalMetrics;
 use super::node::LocalNode;
 use super::volumes::LocalVolumes;
-use crate::model::VolumeName;
-
 /// What all tasks share.
 pub(super) struct Shared {
     pub(super) requests: VolumeRequests,
@@ -23,15 +21,15 @@ pub(super) struct Shared {
     pub(super) kubelet: PathBuf,
 }
 
-/// How often each event was recorded, by the volume's name and its reason.
+/// How often each event was recorded, by the disk or StorageClass that it is about and its reason.
 #[derive(Debug, Default)]
-pub(super) struct EventCounts(Mutex<BTreeMap<(VolumeName, &'static str), u32>>);
+pub(super) struct EventCounts(Mutex<BTreeMap<(String, &'static str), u32>>);
 
 impl EventCounts {
     /// Counts an event. Returns how often it was recorded, this time included.
-    pub(super) fn next(&self, name: &VolumeName, reason: &'static str) -> u32 {
+    pub(super) fn next(&self, about: &str, reason: &'static str) -> u32 {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry((name.clone(), reason)).or_default();
+        let count = counts.entry((about.to_owned(), reason)).or_default();
         *count = count.saturating_add(1);
         *count
     }

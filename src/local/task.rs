@@ -328,9 +328,9 @@ impl Task {
     }
 
     async fn record_event(&self, event_type: EventType, reason: &'static str, text: &str) {
-        let (name, path) = (self.name.clone(), self.path());
-        tracing::info!(volume = %name, path, reason, "{text}");
-        let event = DiskEvent { name, event_type, reason, text: format!("{path}: {text}") };
+        let (volume, about) = (Some(self.name.clone()), self.path());
+        tracing::info!(volume = %self.name, path = about, reason, "{text}");
+        let event = DiskEvent { volume, about, event_type, reason, text: text.to_owned() };
         record(Arc::clone(&self.shared), event).await;
     }
 

@@ -1,6 +1,7 @@
 //! What the local static provisioner got wrong, and what is in doubt: each is held, and nothing is lost.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use http::Method;
@@ -20,6 +21,8 @@ pub(super) const CASES: &[Case] = &[
     case!(a_disk_that_is_not_empty_is_held_until_it_is_emptied),
     case!(a_disk_is_not_cleaned_while_a_pod_has_it_mounted),
     case!(a_node_of_a_former_name_gets_its_own_disk_back_and_no_other),
+    case!(what_is_no_disk_is_reported_and_never_offered),
+    case!(a_node_loses_its_taint_once_its_disks_are_offered),
 ];
 
 fn name(volume: &Value) -> String {
@@ -191,4 +194,59 @@ fn a_node_of_a_former_name_gets_its_own_disk_back_and_no_other() {
     scene.volume("fast/vol1", "Available", &uid(&volume));
     let replaced = scene.volume("fast/vol2", "Bound", "");
     assert!(replaced["metadata"]["deletionTimestamp"].is_null());
+}
+
+/// sig-storage-local-static-provisioner#6 among others: a folder that is no mount, links, one disk twice.
+fn what_is_no_disk_is_reported_and_never_offered() {
+    let plane = Plane::shared(Peers::WithBinder);
+    let mut scene = Scene::new(plane, "nodisk");
+    let device = scene.disks.block_device("disk1", 8);
+    symlink(fs::canonicalize(&device).unwrap(), scene.disks.path("raw/same")).unwrap();
+    fs::write(scene.disks.path("raw/file"), SECRET).unwrap();
+    let own = scene.disks.path("own");
+    fs::create_dir(&own).unwrap();
+    symlink(&own, scene.disks.path("fast/link")).unwrap();
+    let again = scene.disks.path("fast/again");
+    fs::create_dir(&again).unwrap();
+    scene.disks.mount(&["--bind", &own.to_string_lossy()], &again);
+    let local = scene.start();
+    for (entry, said) in [
+        ("raw/disk1", "is the same disk"),
+        ("raw/same", "is the same disk"),
+        ("raw/file", "it is neither a folder nor a block device"),
+        ("fast/link", "a symbolic link to a folder"),
+        ("fast/again", "the folder is a part of the node's own disk"),
+    ] {
+        let path = scene.disks.path(entry).display().to_string();
+        eventually(&format!("an event about {entry}"), PATIENCE, || {
+            let texts = scene.events("DiskUnusable");
+            let is_said = texts.iter().any(|text| text.starts_with(&path) && text.contains(said));
+            if is_said { Ok(()) } else { Err(format!("{texts:?} {}", local.log())) }
+        });
+    }
+    assert!(scene.volumes().is_empty());
+    // The one entry that is left is the disk.
+    fs::remove_file(scene.disks.path("raw/same")).unwrap();
+    scene.volume("raw/disk1", "Available", "");
+}
+
+fn a_node_loses_its_taint_once_its_disks_are_offered() {
+    let plane = Plane::shared(Peers::WithBinder);
+    let mut scene = Scene::new(plane, "tainted");
+    scene.files = vec![
+        ("removeNodeNotReadyTaint", "true"),
+        ("provisionerNotReadyNodeTaintKey", "disks.example.com/not-ready"),
+    ];
+    let path = format!("/api/v1/nodes/{}", scene.node);
+    let taint = |key: &str| json!({"key": key, "effect": "NoSchedule"});
+    let taints = json!({"spec": {"taints": [taint("disks.example.com/not-ready"), taint("example.com/other")]}});
+    plane.request(ADMIN, Method::PATCH, &path, Body::merge_patch(&taints)).expect_ok();
+    scene.disks.file_system("vol1", 32);
+    let local = scene.start();
+    eventually("the taint is gone", PATIENCE, || {
+        let node = plane.get(ADMIN, &path).expect_ok();
+        let taints = &node["spec"]["taints"];
+        if *taints == json!([taint("example.com/other")]) { Ok(()) } else { Err(local.log()) }
+    });
+    assert_eq!(scene.volumes().len(), 1, "pods find the disks that they wait for");
 }

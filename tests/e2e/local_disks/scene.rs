@@ -27,6 +27,8 @@ pub(super) struct Scene<'a> {
     pub(super) node: String,
     /// More keys of both StorageClasses in the configuration.
     pub(super) keys: &'static str,
+    /// More keys of the `ConfigMap`.
+    pub(super) files: Vec<(&'static str, &'static str)>,
 }
 
 impl<'a> Scene<'a> {
@@ -34,7 +36,8 @@ impl<'a> Scene<'a> {
     pub(super) fn new(plane: &'a Plane, case: &str) -> Self {
         let objects = plane.objects(case);
         let node = objects.name("node");
-        let scene = Self { plane, objects, disks: NodeDisks::new(), node, keys: "" };
+        let scene =
+            Self { plane, objects, disks: NodeDisks::new(), node, keys: "", files: Vec::new() };
         scene.create_node();
         for name in ["fast", "raw"] {
             let class = json!({
@@ -77,6 +80,9 @@ impl<'a> Scene<'a> {
             format!("{name}: {{hostDir: {path}, mountDir: {path}, volumeMode: {mode}{keys}}}\n")
         };
         let classes = class("fast", "Filesystem") + &class("raw", "Block");
+        for (name, text) in &self.files {
+            fs::write(self.disks.path("config").join(name), text).unwrap();
+        }
         LocalProvisioner::start(self.plane, &self.disks, &self.node, &classes)
     }
 
@@ -176,16 +182,21 @@ impl<'a> Scene<'a> {
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// Waits for an event of this reason about the node or one of its volumes, and returns its text.
+    /// The texts of the events of this reason about the node's disks.
+    pub(super) fn events(&self, reason: &str) -> Vec<String> {
+        let list = self.plane.get(ADMIN, "/api/v1/namespaces/default/events").expect_ok();
+        let folder = self.disks.path("").display().to_string();
+        let events = list["items"].as_array().cloned().unwrap_or_default();
+        let texts = events.iter().filter(|event| event["reason"] == reason);
+        let texts = texts.filter_map(|event| event["message"].as_str());
+        texts.filter(|text| text.starts_with(&folder)).map(str::to_owned).collect()
+    }
+
+    /// Waits for an event of this reason about a disk of the node, and returns its text.
     #[track_caller]
     pub(super) fn event(&self, local: &LocalProvisioner, reason: &str) -> String {
         eventually(&format!("an event {reason}"), PATIENCE, || {
-            let list = self.plane.get(ADMIN, "/api/v1/namespaces/default/events").expect_ok();
-            let folder = self.disks.path("").display().to_string();
-            let events = list["items"].as_array().cloned().unwrap_or_default();
-            let texts = events.iter().filter(|event| event["reason"] == reason);
-            let mut texts = texts.filter_map(|event| event["message"].as_str());
-            texts.find(|text| text.contains(&folder)).map(str::to_owned).ok_or_else(|| local.log())
+            self.events(reason).into_iter().next().ok_or_else(|| local.log())
         })
     }
 }

@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use super::args::LocalArgs;
 use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
@@ -25,8 +27,17 @@ pub fn run(arguments: &LocalArgs) -> Result<Exit, Failure> {
     let configuration = configuration::read(&arguments.config_dir)
         .map_err(|error| Failure::usage(error.to_string()))?;
     process::start_logging(&arguments.log);
+    open_many_files();
     // The loop is one task; disks that do not answer have threads of their own.
     process::block_on(1, serve(arguments, configuration))?
+}
+
+/// Allows as many open files as the process may have: free space is overwritten through many at once.
+fn open_many_files() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        tracing::warn!(%error, "the limit of open files is not raised");
+    }
 }
 
 async fn serve(arguments: &LocalArgs, configuration: LocalConfiguration) -> Result<Exit, Failure> {

@@ -57,6 +57,8 @@ pub struct DiscoveryClass {
     pub(super) name_pattern: NamePattern,
     /// The command that cleans a block device; empty for the built-in way.
     pub cleaner: Vec<String>,
+    /// Whether free space is overwritten with zeros once the files of a file system are removed.
+    pub overwrites_free_space: bool,
     /// What becomes of disks in doubtful cases.
     pub policy: DiskPolicy,
     /// The nodes on which the folder is scanned.
@@ -83,7 +85,7 @@ impl OfferedMode {
 }
 
 /// The keys of a StorageClass.
-const CLASS_KEYS: [&str; 10] = [
+const CLASS_KEYS: [&str; 11] = [
     "hostDir",
     "mountDir",
     "blockCleanerCommand",
@@ -94,6 +96,7 @@ const CLASS_KEYS: [&str; 10] = [
     "selector",
     "onManualDelete",
     "onContent",
+    "overwriteFreeSpace",
 ];
 
 /// Why there is no configuration.
@@ -298,6 +301,9 @@ impl Parser {
             mode,
             access_mode: access_mode.to_owned(),
             name_pattern: name_pattern?,
+            overwrites_free_space: node
+                .get("overwriteFreeSpace")
+                .is_some_and(|node| self.bool(node, "overwriteFreeSpace")),
             policy,
             nodes,
         })
@@ -407,7 +413,8 @@ mod tests {
                 "storageClassMap",
                 "a:\n  hostDir: /mnt\n  mountDir: /mnt\n  onManualDelet: clean",
                 "4:3: unknown key \"onManualDelet\"; known are hostDir, mountDir, blockCleanerCommand, volumeMode, \
-                 accessMode, fsType, namePattern, selector, onManualDelete, onContent",
+                 accessMode, fsType, namePattern, selector, onManualDelete, onContent, \
+                 overwriteFreeSpace",
             ),
             (
                 "storageClassMap",

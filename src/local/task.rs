@@ -299,12 +299,16 @@ impl Task {
         }
         let (path, disk) = self.disk()?;
         let (command, form, device) = (self.class.cleaner.clone(), disk.form, disk.device);
+        let name = self.scans[0].as_ref().map(|found| found.device.clone());
+        let overwritten = name.filter(|_| self.class.overwrites_free_space);
         let begun = Instant::now();
         self.record_event(EventType::Normal, "VolumeDelete", "cleaning the disk").await;
         let progress = Arc::new(CleaningProgress::default());
         let counted = Arc::clone(&progress);
         let cleaned = spawn_blocking(move || match form {
-            DiskForm::FileSystem => file_system::empty(&path, device, &counted),
+            DiskForm::FileSystem => {
+                file_system::empty(&path, device, overwritten.as_deref(), &counted)
+            }
             DiskForm::BlockDevice if command.is_empty() => block::zero(&path, device, &counted),
             DiskForm::BlockDevice => run_command(&command, &path),
         });

@@ -1,15 +1,16 @@
 //! Empties a file system: every file and folder, hidden ones too, and no other file system that is mounted in it.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, major, minor, open, openat2, statat,
-    unlinkat,
+    AtFlags, Dir, FallocateFlags, FileType, Mode, OFlags, ResolveFlags, fallocate, fdatasync,
+    fstat, fstatvfs, major, minor, open, openat, openat2, statat, syncfs, unlinkat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, pwrite};
 
 use super::{CleanError, CleaningProgress, failed};
 use crate::local::device::DeviceNumber;
@@ -19,16 +20,20 @@ use crate::local::device::DeviceNumber;
 /// Every step starts at the folder that was opened first: whatever is mounted at `root` meanwhile is not touched. `device` is
 /// the number that the file system had when its cleaning was decided.
 ///
+/// If `overwritten` names the device, what files have left in free space is overwritten with zeros, of files that were removed
+/// before too.
+///
 /// # Errors
 ///
 /// Another file system is mounted there, something cannot be removed, or something is left.
 pub fn empty(
     root: &Path,
     device: DeviceNumber,
+    overwritten: Option<&str>,
     progress: &CleaningProgress,
 ) -> Result<(), CleanError> {
     let folder = open(root, FOLDER, Mode::empty()).map_err(|error| failed(root)(error.into()))?;
-    let stat = rustix::fs::fstat(&folder).map_err(|error| failed(root)(error.into()))?;
+    let stat = fstat(&folder).map_err(|error| failed(root)(error.into()))?;
     if device.0 != 0
         && (major(stat.st_dev), minor(stat.st_dev)) != device
         && major(stat.st_dev) != 0
@@ -37,7 +42,11 @@ pub fn empty(
     }
     let emptying = Emptying { root, progress };
     emptying.remove_all(&folder)?;
-    rustix::fs::syncfs(&folder).map_err(|error| failed(root)(error.into()))?;
+    if let Some(name) = overwritten {
+        let _lent = ReservedClusters::lend(name);
+        emptying.overwrite_free_space(&folder)?;
+    }
+    syncfs(&folder).map_err(|error| failed(root)(error.into()))?;
     match emptying.names(&folder)?.into_iter().next() {
         Some((name, _)) => Err(CleanError::Left(root.join(name).display().to_string())),
         None => Ok(()),
@@ -46,6 +55,59 @@ pub fn empty(
 
 const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+
+/// What ext4 keeps free also of root: without it, up to 2 % of the free space would not be overwritten. It is given back
+/// when this is dropped, and by a new mount.
+///
+/// Linux: `Documentation/ABI/testing/sysfs-fs-ext4`, `reserved_clusters`.
+struct ReservedClusters {
+    path: PathBuf,
+    count: String,
+}
+
+impl ReservedClusters {
+    /// Lends them. Nothing where the file system has none, or they cannot be lent.
+    fn lend(device: &str) -> Option<Self> {
+        let path = Path::new("/sys/fs/ext4").join(device).join("reserved_clusters");
+        let count = fs::read_to_string(&path).ok()?;
+        fs::write(&path, "0").ok()?;
+        Some(Self { path, count })
+    }
+}
+
+impl Drop for ReservedClusters {
+    fn drop(&mut self) {
+        if let Err(error) = fs::write(&self.path, self.count.trim()) {
+            tracing::warn!(path = %self.path.display(), %error, "reserved clusters are not given back");
+        }
+    }
+}
+
+/// Gives a file so many bytes, or all that are free: writing alone would leave blocks that are reserved for what has no place
+/// yet. Returns its length.
+fn allocate(file: &OwnedFd, most: u64) -> u64 {
+    let (mut length, mut step) = (0, most);
+    while step >= SECTOR_BYTES && length < most {
+        match fallocate(file, FallocateFlags::empty(), length, step) {
+            Ok(()) => length += step,
+            Err(Errno::INTR) => {}
+            Err(_) => step /= 2,
+        }
+    }
+    length
+}
+
+/// Smaller than any block.
+const SECTOR_BYTES: u64 = 512;
+
+/// How large a file is that takes what is free. ext4: four pieces of 32,767 blocks need no list; files of two, and smaller
+/// ones on a small file system, leave room for gaps.
+const FILE_BLOCKS_MAX: u64 = 65_534;
+const FILES_COUNT_MIN: u64 = 64;
+const FILE_BYTES_MIN: u64 = 1 << 20;
+
+/// What is written with zeros at a time.
+const CHUNK_BYTES: usize = 1 << 20;
 
 struct Emptying<'a> {
     root: &'a Path,
@@ -68,6 +130,55 @@ impl Emptying<'_> {
             let around = open.last().map_or(root.as_fd(), |(_, folder)| folder.as_fd());
             self.unlink(around, &name, AtFlags::REMOVEDIR)?;
         }
+    }
+
+    /// Fills the file system with zeros, in files without names: they are gone with the process, however that ends.
+    ///
+    /// ext4: a file in few pieces needs no list of them, whose block would be taken from the free ones and may never be
+    /// written. So there are many files, all open until the end. A file system that compresses writes no zeros.
+    fn overwrite_free_space(&self, root: &OwnedFd) -> Result<(), CleanError> {
+        let error = |error: Errno| failed(self.root)(error.into());
+        // ext4: blocks are free once the removal is in the journal.
+        syncfs(root).map_err(error)?;
+        let size = fstatvfs(root).map_err(error)?;
+        let free = size.f_bfree.saturating_mul(size.f_frsize);
+        let most = (free / FILES_COUNT_MIN)
+            .clamp(FILE_BYTES_MIN, FILE_BLOCKS_MAX.saturating_mul(size.f_bsize));
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let mut files = Vec::new();
+        loop {
+            let file = match openat(root, ".", flags, Mode::RUSR | Mode::WUSR) {
+                Ok(file) => file,
+                // No inode is left, and so no room: there are more of them than such files.
+                Err(Errno::NOSPC) => return Ok(()),
+                Err(other) => return Err(error(other)),
+            };
+            let length = allocate(&file, most);
+            if length == 0 {
+                return Ok(());
+            }
+            self.write_zeros(&file, length).map_err(error)?;
+            files.push(file);
+        }
+    }
+
+    fn write_zeros(&self, file: &OwnedFd, length: u64) -> Result<(), Errno> {
+        let zeros = vec![0; CHUNK_BYTES];
+        let mut at = 0;
+        while at < length {
+            let room = usize::try_from(length - at).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+            match pwrite(file, &zeros[..room], at) {
+                Ok(0) | Err(Errno::NOSPC) => break,
+                Ok(written) => {
+                    let written = u64::try_from(written).unwrap_or_default();
+                    at += written;
+                    self.progress.add(written);
+                }
+                Err(Errno::INTR) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        fdatasync(file)
     }
 
     /// Removes what is no folder, and returns the name of a folder, if there is one.
@@ -133,7 +244,7 @@ impl Emptying<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, File};
+    use std::fs::File;
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -153,7 +264,7 @@ mod tests {
             File::create(deep.join("file")).unwrap();
         }
         let progress = CleaningProgress::default();
-        empty(disk.path(), (0, 0), &progress).unwrap();
+        empty(disk.path(), (0, 0), None, &progress).unwrap();
         assert_eq!(fs::read_dir(disk.path()).unwrap().count(), 0);
         assert!(kept.exists() && progress.bytes() > 0);
     }
@@ -165,7 +276,7 @@ mod tests {
         let other = (u32::MAX, 1);
         let on_device = rustix::fs::stat(disk.path()).map(|stat| major(stat.st_dev)).unwrap();
         if on_device != 0 {
-            let error = empty(disk.path(), other, &CleaningProgress::default()).unwrap_err();
+            let error = empty(disk.path(), other, None, &CleaningProgress::default()).unwrap_err();
             assert!(matches!(error, CleanError::Exchanged));
             assert!(disk.path().join("file").exists());
         }

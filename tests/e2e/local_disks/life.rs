@@ -15,6 +15,65 @@ use crate::runner::{Case, case};
 pub(super) const CASES: &[Case] =
     &[case!(a_local_disk_is_found_offered_written_cleaned_and_offered_again)];
 
+pub(super) const LENGTHY: &[Case] = &[case!(nothing_is_left_on_fifty_disks_after_a_life)];
+
+/// Half of them file systems, half block devices.
+const DISKS: usize = 50;
+
+fn nothing_is_left_on_fifty_disks_after_a_life() {
+    let plane = Plane::start(Peers::Everyone).unwrap();
+    let mut scene = Scene::new(&plane, "fifty");
+    scene.keys = ", overwriteFreeSpace: true";
+    let local = scene.start();
+    let mut entries = Vec::new();
+    for number in 0..DISKS / 2 {
+        scene.disks.file_system(&format!("vol{number}"), 16);
+        scene.disks.block_device(&format!("disk{number}"), 16);
+        entries.push((format!("fast/vol{number}"), "Filesystem"));
+        entries.push((format!("raw/disk{number}"), "Block"));
+    }
+    let mut pods = Vec::new();
+    let offered: Vec<Value> =
+        entries.iter().map(|(entry, _)| scene.volume(entry, "Available", "")).collect();
+    // Which claim gets which volume is the scheduler's choice.
+    for ((entry, mode), volume) in entries.iter().zip(&offered) {
+        let claim = entry.replace('/', "-");
+        claim_of(&scene, &claim, &volume["spec"]["storageClassName"], mode);
+        pods.push((claim.clone(), pod(&scene, &claim, mode)));
+    }
+    let uids: Vec<Value> = entries
+        .iter()
+        .map(|(entry, _)| scene.volume(entry, "Bound", "")["metadata"]["uid"].clone())
+        .collect();
+    for (entry, mode) in &entries {
+        if *mode == "Block" {
+            fs::write(scene.disks.path(entry), SECRET.repeat(200_000)).unwrap();
+        } else {
+            scene.write_as_pod(entry);
+        }
+    }
+    for (claim, pod) in &pods {
+        delete_pod(&scene, pod);
+        scene.delete_claim(claim);
+    }
+    for ((entry, _), uid) in entries.iter().zip(&uids) {
+        scene.volume(entry, "Available", uid.as_str().unwrap());
+        let disk = entry.rsplit('/').next().unwrap();
+        assert!(!scene.disks.holds(disk, SECRET), "{entry} {}", local.log());
+    }
+}
+
+fn claim_of(scene: &Scene<'_>, name: &str, class: &Value, mode: &str) {
+    let spec = json!({"spec": {"storageClassName": class, "volumeMode": mode,
+        "resources": {"requests": {"storage": "1Mi"}}}});
+    scene.objects.claim(name, &spec);
+}
+
+fn delete_pod(scene: &Scene<'_>, path: &str) {
+    let now = Body::json(&json!({"gracePeriodSeconds": 0}));
+    scene.plane.request(ADMIN, Method::DELETE, path, now).expect_ok();
+}
+
 fn pod(scene: &Scene<'_>, name: &str, mode: &str) -> String {
     let namespace = scene.objects.namespace();
     let mut container = json!({"name": "c", "image": "registry.example.com/db:1"});
@@ -39,10 +98,7 @@ fn live(scene: &mut Scene<'_>, entry: &str, mode: &str, write: &dyn Fn(&mut Scen
     let volume = scene.volume(entry, "Available", "");
     let name = volume["metadata"]["name"].clone();
     let claim = entry.replace('/', "-");
-    let class = &volume["spec"]["storageClassName"];
-    let spec = json!({"spec": {"storageClassName": class, "volumeMode": mode,
-        "resources": {"requests": {"storage": "1Mi"}}}});
-    scene.objects.claim(&claim, &spec);
+    claim_of(scene, &claim, &volume["spec"]["storageClassName"], mode);
     let pod = pod(scene, &claim, mode);
     let path = claim_path(scene.objects.namespace(), &claim);
     eventually("the scheduler and the binder bind it", PATIENCE, || {
@@ -50,8 +106,7 @@ fn live(scene: &mut Scene<'_>, entry: &str, mode: &str, write: &dyn Fn(&mut Scen
         if claim["spec"]["volumeName"] == name { Ok(()) } else { Err(claim.to_string()) }
     });
     write(scene);
-    let now = Body::json(&json!({"gracePeriodSeconds": 0}));
-    scene.plane.request(ADMIN, Method::DELETE, &pod, now).expect_ok();
+    delete_pod(scene, &pod);
     scene.delete_claim(&claim);
     let again = scene.volume(entry, "Available", volume["metadata"]["uid"].as_str().unwrap());
     assert_eq!(again["metadata"]["name"], name, "it has its name again");
@@ -67,6 +122,7 @@ fn without_reservation(volume: &Value) -> Value {
 fn a_local_disk_is_found_offered_written_cleaned_and_offered_again() {
     let plane = Plane::start(Peers::Everyone).unwrap();
     let mut scene = Scene::new(&plane, "disks");
+    scene.keys = ", overwriteFreeSpace: true";
     let local = scene.start();
     fs::create_dir(scene.disks.path("fast/folder")).unwrap();
     scene.disks.file_system("vol1", 32);
@@ -74,6 +130,7 @@ fn a_local_disk_is_found_offered_written_cleaned_and_offered_again() {
     assert_eq!(volume["metadata"]["labels"]["bindery.dev/local-node"], json!(scene.node));
     live(&mut scene, "fast/vol1", "Filesystem", &|scene| scene.write_as_pod("fast/vol1"));
     assert!(scene.names("fast/vol1").is_empty(), "{:?}", scene.names("fast/vol1"));
+    assert!(!scene.disks.holds("vol1", SECRET), "the bytes of removed files are overwritten");
 
     let device = scene.disks.block_device("disk1", 32);
     live(&mut scene, "raw/disk1", "Block", &|scene| {

@@ -16,5 +16,5 @@ pub(crate) fn cases() -> Vec<Case> {
 
 /// Those that take minutes.
 pub(crate) fn lengthy() -> Vec<Case> {
-    [killed::LENGTHY, many::LENGTHY].concat()
+    [life::LENGTHY, killed::LENGTHY, many::LENGTHY].concat()
 }

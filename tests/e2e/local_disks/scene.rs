@@ -173,6 +173,10 @@ impl<'a> Scene<'a> {
         fs::write(point.join(".hidden"), SECRET.repeat(1000)).unwrap();
         fs::create_dir_all(point.join("folder")).unwrap();
         fs::write(point.join("folder/file"), SECRET).unwrap();
+        // A file that the pod itself removes leaves its bytes too.
+        fs::write(point.join("removed"), SECRET.repeat(10_000)).unwrap();
+        fs::File::open(point.join("removed")).unwrap().sync_all().unwrap();
+        fs::remove_file(point.join("removed")).unwrap();
         self.disks.unmount(&point);
     }
 

@@ -1,7 +1,7 @@
 //! The local static provisioner: finds the disks of a node, offers them as PersistentVolumes, and cleans them after release.
 //!
-//! Takes the place of sig-storage-local-static-provisioner: configuration, names, labels and metrics are its own. What is
-//! to be done for a disk is decided in `disks`; here it is observed and done. Not here: scheduling, and binding.
+//! Takes the place of sig-storage-local-static-provisioner: configuration, names, labels and metrics are the same. What is to
+//! be done for a disk is decided in `disks`; here it is observed and done. Not here: scheduling, and binding.
 
 pub mod api;
 mod class;
@@ -10,6 +10,7 @@ pub mod configuration;
 pub mod content;
 pub mod device;
 mod events;
+pub mod found;
 pub mod health;
 pub mod ledger;
 pub mod metrics;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::device::DeviceNumber;
-use super::scan::{EntryKey, Found};
+use super::found::{EntryKey, Found};
 use crate::disks::{Disk, DiskEntry, DiskForm, Unusable};
 
 /// Marks them as unusable. Time grows with the number of entries, not with its square.

@@ -12,41 +12,11 @@ use rustix::fs::{OFlags, major, minor, statvfs};
 
 use super::configuration::{DiscoveryClass, LocalConfiguration, OfferedMode};
 use super::device::{BlockDevice, DeviceNumber, Devices};
+use super::found::{EntryKey, Found, Scan};
 use super::ledger::{Ledger, mark_on_file_system};
 use super::mounts::{Mount, Mounts};
 use super::overlap::mark_shared;
 use crate::disks::{Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, Unusable};
-
-/// An entry of a discovery folder.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EntryKey {
-    /// The StorageClass of the folder.
-    pub class: String,
-    /// The name of the entry.
-    pub file: String,
-}
-
-/// What a scan found at an entry.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// The entry.
-    pub entry: DiskEntry,
-    /// Its path in this process.
-    pub path: PathBuf,
-    /// The name of its device; empty where it is none.
-    pub device: String,
-    /// The devices that it is on.
-    pub(super) stack: BTreeSet<DeviceNumber>,
-}
-
-/// What one scan found.
-#[derive(Clone, Debug, Default)]
-pub struct Scan {
-    /// The entries.
-    pub entries: BTreeMap<EntryKey, Found>,
-    /// The StorageClasses whose folder cannot be read, and why: nothing is known of their entries.
-    pub unreadable: BTreeMap<String, String>,
-}
 
 /// What a scan needs besides the folders.
 #[derive(Debug)]

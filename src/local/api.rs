@@ -113,6 +113,11 @@ impl VolumeRequests {
         Ok(LocalVolumeState::Absent { made_as: None })
     }
 
+    /// Whether a volume of this name exists.
+    pub async fn exists(&self, name: &VolumeName) -> Result<bool, VolumeRequestError> {
+        Ok(self.read(&format!("{VOLUMES}/{name}")).await?.is_some())
+    }
+
     /// Whether the claim of a volume exists, with the uid that the volume names.
     pub async fn claim(&self, reservation: &Reservation) -> Result<ClaimState, VolumeRequestError> {
         let (key, uid) = match reservation {

@@ -75,9 +75,7 @@ impl Devices {
         let sectors: u64 =
             text(&folder.join("size")).and_then(|text| text.parse().ok()).unwrap_or(0);
         let identity = DiskIdentity {
-            wwn: text(&disk.join("wwid"))
-                .or_else(|| text(&disk.join("device/wwid")))
-                .map(Into::into),
+            wwn: wwn(&disk).map(Into::into),
             serial: serial(&disk).map(Into::into),
             mapping: mapping.map(Into::into),
             partition: partition.map(Into::into),
@@ -106,7 +104,8 @@ impl Devices {
         let mapper = text(&disk.join("dm/uuid")).or_else(|| text(&disk.join("md/uuid")));
         let file = || {
             let file = text(&disk.join("loop/backing_file"))?;
-            Some(format!("loop-{}-{file}", self.machine))
+            // Without a machine-id, the files of all machines would be one.
+            (!self.machine.is_empty()).then(|| format!("loop-{}-{file}", self.machine))
         };
         mapper.or_else(file)
     }
@@ -140,6 +139,12 @@ fn text(path: &Path) -> Option<String> {
     let text =
         String::from_utf8_lossy(&fs::read(path).ok()?).trim_matches(['\n', '\0', ' ']).to_owned();
     (!text.is_empty()).then_some(text)
+}
+
+/// `NVMe` has it beside, SCSI below `device`. A name by vendor and model (`t10.`) is the same in each virtual machine.
+fn wwn(disk: &Path) -> Option<String> {
+    let name = text(&disk.join("wwid")).or_else(|| text(&disk.join("device/wwid")))?;
+    (!name.starts_with("t10.")).then_some(name)
 }
 
 /// `NVMe` and SCSI have it below `device`, virtio beside; page 0x80 of SCSI has four bytes before it.

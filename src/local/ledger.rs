@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{XattrFlags, getxattr, setxattr};
+use rustix::fs::{FlockOperation, XattrFlags, flock, getxattr, setxattr};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,8 @@ const MARK_BYTES_MAX: usize = 512;
 pub struct Ledger {
     folder: PathBuf,
     entries: Vec<LedgerEntry>,
+    /// Locked as long as this process lives: a second one would clean what this one has offered.
+    _lock: File,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -56,9 +58,15 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// The folder cannot be made or read, or a file in it is damaged: it may have said that a disk is being cleaned.
+    /// The folder cannot be made or read, another process has it, or a file in it is damaged: it may have said that a disk is
+    /// being cleaned.
     pub fn open(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
+        let lock = File::create(folder.join("lock"))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            Errno::WOULDBLOCK => io::Error::other("another process has it; end that one"),
+            other => other.into(),
+        })?;
         let mut entries = Vec::new();
         for file in fs::read_dir(folder)? {
             let path = file?.path();
@@ -67,7 +75,7 @@ impl Ledger {
                 entries.push(serde_json::from_slice(&fs::read(&path)?).map_err(damaged)?);
             }
         }
-        Ok(Self { folder: folder.to_owned(), entries })
+        Ok(Self { folder: folder.to_owned(), entries, _lock: lock })
     }
 
     /// The mark of the disk with this identity.
@@ -105,11 +113,11 @@ fn is_same(recorded: &DiskIdentity, identity: &DiskIdentity) -> bool {
     }
 }
 
-/// Returns the mark on the file system that is mounted at `root`.
+/// Returns the mark on the file system that is mounted at `root`; nothing as well where its type has no room for one.
 ///
 /// # Errors
 ///
-/// Its type has no such attributes, the process lacks the capability, or the mark cannot be read.
+/// The mark cannot be read, or is none that is known.
 pub fn mark_on_file_system(root: &Path) -> io::Result<Option<DiskMark>> {
     let mut bytes = [0; MARK_BYTES_MAX];
     match getxattr(root, ATTRIBUTE, &mut bytes) {
@@ -118,19 +126,23 @@ pub fn mark_on_file_system(root: &Path) -> io::Result<Option<DiskMark>> {
             let unknown = || io::Error::other(format!("the mark {text:?} is unknown"));
             DiskMark::from_text(text).map(Some).ok_or_else(unknown)
         }
-        Err(Errno::NODATA) => Ok(None),
+        Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Records a mark on the file system that is mounted at `root`.
+/// Records a mark on the file system that is mounted at `root`. Whether there is room for it: its type may have no such
+/// attributes, or the process may lack the capability.
 ///
 /// # Errors
 ///
-/// Its type has no such attributes, the process lacks the capability, or the disk cannot be written to.
-pub fn mark_file_system(root: &Path, mark: &DiskMark) -> io::Result<()> {
-    setxattr(root, ATTRIBUTE, mark.to_string().as_bytes(), XattrFlags::empty())?;
-    File::open(root)?.sync_all()
+/// The disk cannot be written to.
+pub fn mark_file_system(root: &Path, mark: &DiskMark) -> io::Result<bool> {
+    match setxattr(root, ATTRIBUTE, mark.to_string().as_bytes(), XattrFlags::empty()) {
+        Ok(()) => File::open(root)?.sync_all().map(|()| true),
+        Err(Errno::OPNOTSUPP | Errno::PERM) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 #[cfg(test)]
@@ -150,6 +162,8 @@ mod tests {
         ledger.record(&disk("S1"), &offered).unwrap();
         ledger.record(&disk("S1"), &DiskMark::Clean).unwrap();
         ledger.record(&disk("S2"), &offered).unwrap();
+        assert!(Ledger::open(folder.path()).is_err(), "it has one owner");
+        drop(ledger);
         let ledger = Ledger::open(folder.path()).unwrap();
         let formatted = DiskIdentity { file_system: Some("f".into()), ..disk("S1") };
         assert_eq!(ledger.mark(&formatted), Some(DiskMark::Clean));

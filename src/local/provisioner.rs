@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +19,9 @@ use super::shared::Shared;
 use super::task::{Task, TaskEnd};
 use super::triggers::Triggers;
 use crate::binding::EventType;
-use crate::disks::{ClaimState, DiskEntry, DiskForm, DiskMark, DiskWaiting, Unusable, volume_name};
+use crate::disks::{
+    ClaimState, DiskEntry, DiskForm, DiskMark, DiskWaiting, LocalVolumeState, Unusable, volume_name,
+};
 use crate::model::VolumeName;
 
 /// Time between the two scans that have to agree. 250 ms: a mount that follows the folder is then seen, and a disk is
@@ -39,6 +42,9 @@ const MOUNT_EXPECTED: Duration = Duration::from_secs(5);
 
 /// First and longest time before a failed step is tried again.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_mins(1));
+
+/// So many failures of one disk in a row are an event: the first ones may be an API server that is away.
+const FAILURES_REPORTED: u32 = 5;
 
 /// Tasks at a time. 32: more requests at once help no API server, and cleanings have a limit of their own threads.
 const TASKS_COUNT_MAX: usize = 32;
@@ -121,13 +127,7 @@ impl Provisioner {
         let triggers = Triggers::start(folders)?;
         let (mut scan_at, mut next_scan) = (Instant::now(), Instant::now());
         loop {
-            let wake = self
-                .slots
-                .values()
-                .filter(|slot| !slot.is_running)
-                .filter_map(|slot| slot.due)
-                .min();
-            let wake = wake.unwrap_or(scan_at).min(scan_at);
+            let wake = self.wake().map_or(scan_at, |due| due.min(scan_at));
             tokio::select! {
                 () = triggers.changed.notified() => scan_at = next_scan,
                 () = self.shared.volumes.changed.notified() => {}
@@ -152,6 +152,20 @@ impl Provisioner {
                 self.remove_taint();
             }
         }
+    }
+
+    /// Returns when the next task can start, if no event comes before.
+    fn wake(&self) -> Option<Instant> {
+        if !self.can_start() {
+            return None;
+        }
+        let idle = self.slots.values().filter(|slot| !slot.is_running && slot.scans_count > 1);
+        idle.filter_map(|slot| slot.due).min()
+    }
+
+    /// Returns whether a task can start: before the list of volumes is complete, each would be read one by one.
+    fn can_start(&self) -> bool {
+        self.shared.volumes.is_listed() && self.tasks.len() < TASKS_COUNT_MAX
     }
 
     /// Scans all folders. Whether the scan found what the one before it found.
@@ -245,12 +259,22 @@ impl Provisioner {
                 slot.set_mark(mark);
                 Some(Duration::ZERO)
             }
+            TaskEnd::Stale => {
+                let name = volume_name(&key.file, &self.shared.node.name, &key.class);
+                self.shared.volumes.forget(&name);
+                Some(RETRY.0)
+            }
             TaskEnd::NoClass => Some(RESYNC),
             TaskEnd::Failed(error) => {
                 let EntryKey { class, file } = key;
                 tracing::warn!(class, file, %error, "a step for a disk failed; it is tried again");
                 slot.failures += 1;
-                Some(RETRY.0.saturating_mul(1 << (slot.failures - 1).min(10)).min(RETRY.1))
+                let failures = slot.failures;
+                if failures == FAILURES_REPORTED {
+                    let text = format!("a step failed and is tried again: {error}");
+                    self.record_about(key, "DiskStepFailed", text);
+                }
+                Some(RETRY.0.saturating_mul(1 << (failures - 1).min(10)).min(RETRY.1))
             }
         };
         if let Some(slot) = self.slots.get_mut(key) {
@@ -284,15 +308,20 @@ impl Provisioner {
             return;
         };
         tracing::warn!(class, file, reason, "a disk waits: {waiting}");
-        let Some(class) = self.configuration.classes.get(class) else { return };
-        let event = DiskEvent {
-            volume: Some(volume_name(file, &self.shared.node.name, &key.class)),
-            about: class.host_dir.join(file).display().to_string(),
+        self.record_about(key, reason, waiting.to_string());
+    }
+
+    /// Records an event about a disk.
+    fn record_about(&mut self, key: &EntryKey, reason: &'static str, text: String) {
+        let EntryKey { class, file } = key;
+        let Some(settings) = self.configuration.classes.get(class) else { return };
+        self.record(DiskEvent {
+            volume: Some(volume_name(file, &self.shared.node.name, class)),
+            about: settings.host_dir.join(file).display().to_string(),
             event_type: EventType::Warning,
             reason,
-            text: waiting.to_string(),
-        };
-        self.record(event);
+            text,
+        });
     }
 
     fn record(&mut self, event: DiskEvent) {
@@ -311,16 +340,28 @@ impl Provisioner {
 
     fn volumes_changed(&mut self) {
         for name in self.shared.volumes.take_changed() {
-            let slot = self.names.get(&name).and_then(|key| self.slots.get_mut(key));
-            slot.into_iter().for_each(Slot::wake);
+            let Some(key) = self.names.get(&name).cloned().or_else(|| self.entry_of(&name)) else {
+                continue;
+            };
+            self.names.insert(name, key.clone());
+            self.slots.entry(key).or_default().wake();
         }
     }
 
+    /// The entry of a volume that no scan has found since the process started.
+    fn entry_of(&self, name: &VolumeName) -> Option<EntryKey> {
+        let LocalVolumeState::Present(volume) = self.shared.volumes.get(name) else { return None };
+        let (path, node) = (Path::new(&*volume.path), &self.shared.node.name);
+        let file = path.file_name()?.to_str()?;
+        let mut classes = self.configuration.classes.iter();
+        let (class, _) = classes.find(|(class, settings)| {
+            path.parent() == Some(settings.host_dir.as_path())
+                && volume_name(file, node, class) == *name
+        })?;
+        Some(EntryKey { class: class.clone(), file: file.to_owned() })
+    }
+
     async fn start_tasks(&mut self) {
-        // Before the list is complete, each volume would be read one by one.
-        if !self.shared.volumes.is_listed() {
-            return;
-        }
         let now = Instant::now();
         let is_due = |slot: &Slot| {
             !slot.is_running && slot.scans_count > 1 && slot.due.is_some_and(|due| due <= now)
@@ -332,7 +373,7 @@ impl Provisioner {
             .map(|(key, _)| key.clone())
             .collect();
         for key in due {
-            if self.tasks.len() >= TASKS_COUNT_MAX {
+            if !self.can_start() {
                 return;
             }
             let Some(class) = self.configuration.classes.get(&key.class).cloned() else { continue };

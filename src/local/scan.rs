@@ -168,10 +168,7 @@ impl Scanner<'_> {
         let folder = mount.root.to_string_lossy();
         identity.folder = (folder != "/").then(|| folder.as_ref().into());
         let size = statvfs(path)?;
-        let mark = match mark_on_file_system(path) {
-            Ok(Some(mark)) => Some(mark),
-            Ok(None) | Err(_) => self.ledger.mark(&identity),
-        };
+        let mark = mark_on_file_system(path)?.or_else(|| self.ledger.mark(&identity));
         let disk = Disk {
             form: DiskForm::FileSystem,
             device: number,

@@ -53,6 +53,8 @@ pub(super) enum TaskEnd {
     Waiting(DiskWaiting),
     /// Something was changed: what follows is to be decided anew, with this mark of the disk if it has another one now.
     Changed(Option<DiskMark>),
+    /// The volume is no longer what it was observed as: it has to be read again.
+    Stale,
     /// No volume can be offered, as its StorageClass does not exist or cannot be used.
     NoClass,
     /// A step failed; it is tried again later.
@@ -80,8 +82,9 @@ impl Task {
     pub(super) async fn run(mut self) -> TaskEnd {
         for _ in 0..READS_COUNT_MAX {
             let mut step = self.next();
-            if removes_data(&step) {
-                // The scans may be older than a mount of the claim's last pod. Now that the claim is gone, no pod mounts it.
+            if depends_on_now(&step) {
+                // The scans may be older than a mount of the claim's last pod, or than the end of the mount that was read. Now
+                // that the claim is gone, no pod mounts it.
                 if let Err(error) = self.inspect_again().await {
                     return TaskEnd::Failed(error);
                 }
@@ -111,7 +114,17 @@ impl Task {
             let scanner = Scanner { devices: &devices, ledger: &ledger, kubelet: &shared.kubelet };
             scanner.inspect_entry(&class, &file)
         });
-        self.scans[0] = found.await?;
+        let mut found = found.await?;
+        if let (
+            Some(Found { entry: DiskEntry::Disk(now), .. }),
+            Some(Found { entry: DiskEntry::Disk(before), .. }),
+        ) = (&mut found, &self.scans[0])
+            && (now.device, &now.identity) == (before.device, &before.identity)
+        {
+            // It was read on this disk.
+            now.content = before.content;
+        }
+        self.scans[0] = found;
         Ok(())
     }
 
@@ -190,7 +203,9 @@ impl Task {
                     self.scans[0].as_ref().map(|found| found.device.clone()).unwrap_or_default();
                 if let LocalVolumeState::Present(volume) = &self.volume {
                     let patch = identify_patch(&identity, self.place(&device), &volume.version);
-                    self.patch(&patch).await?;
+                    if !self.patch(&patch).await? {
+                        return Ok(Some(TaskEnd::Stale));
+                    }
                 }
                 return Ok(Some(TaskEnd::Changed(None)));
             }
@@ -198,9 +213,10 @@ impl Task {
             DiskStep::Offer => return self.offer().await.map(Some),
             DiskStep::Clean => return self.clean().await.map(Some),
             DiskStep::DeleteVolume(uid, version) => {
-                if self.shared.requests.delete(&self.name, &uid, &version).await? {
-                    self.shared.volumes.remove(&self.name);
+                if !self.shared.requests.delete(&self.name, &uid, &version).await? {
+                    return Ok(Some(TaskEnd::Stale));
                 }
+                self.shared.volumes.remove(&self.name);
                 return Ok(Some(TaskEnd::Changed(None)));
             }
         }
@@ -225,7 +241,10 @@ impl Task {
     /// Records on the volume that its disk is being cleaned, if it is still the one that was observed. Whether the cleaning
     /// may begin.
     async fn announce_cleaning(&self) -> Result<bool, TaskError> {
-        let LocalVolumeState::Present(volume) = &self.volume else { return Ok(true) };
+        let LocalVolumeState::Present(volume) = &self.volume else {
+            // There is nothing to write to: the last moment to see that someone has created it.
+            return Ok(!self.shared.requests.exists(&self.name).await?);
+        };
         let mark = DiskMark::Cleaning(self.name.clone());
         self.patch(&mark_patch(&mark, &volume.version)).await
     }
@@ -233,7 +252,7 @@ impl Task {
     async fn mark(&mut self, mark: DiskMark) -> Result<Option<TaskEnd>, TaskError> {
         let is_cleaning = matches!(mark, DiskMark::Cleaning(_));
         if is_cleaning && !self.announce_cleaning().await? {
-            return Ok(Some(TaskEnd::Changed(None)));
+            return Ok(Some(TaskEnd::Stale));
         }
         self.record(mark.clone()).await?;
         if let Some(Found { entry: DiskEntry::Disk(disk), .. }) = &mut self.scans[0] {
@@ -248,8 +267,7 @@ impl Task {
         let (path, disk) = self.disk()?;
         let shared = Arc::clone(&self.shared);
         blocking(&path, move |path| {
-            let is_on_disk =
-                disk.form == DiskForm::FileSystem && mark_file_system(path, &mark).is_ok();
+            let is_on_disk = disk.form == DiskForm::FileSystem && mark_file_system(path, &mark)?;
             let mut ledger = shared.ledger.lock().unwrap_or_else(PoisonError::into_inner);
             if is_on_disk { Ok(()) } else { ledger.record(&disk.identity, &mark) }
         })
@@ -280,23 +298,22 @@ impl Task {
             hostname: &node.hostname,
         }
         .manifest();
-        if let ConditionalWrite::Made(volume) = self.shared.requests.create(&manifest).await? {
-            self.shared.volumes.store(*volume);
-            let mode = self.class.mode.label();
-            let metrics = &self.shared.metrics;
-            metrics.discovered.with_label_values(&[mode]).inc();
-            metrics
-                .discovery_duration
-                .with_label_values(&[mode])
-                .observe(begun.elapsed().as_secs_f64());
-            tracing::info!(volume = %self.name, path = self.path(), device, "created a PersistentVolume for a disk");
-        }
+        let ConditionalWrite::Made(volume) = self.shared.requests.create(&manifest).await? else {
+            return Ok(TaskEnd::Stale);
+        };
+        self.shared.volumes.store(*volume);
+        let mode = self.class.mode.label();
+        let metrics = &self.shared.metrics;
+        metrics.discovered.with_label_values(&[mode]).inc();
+        let duration = metrics.discovery_duration.with_label_values(&[mode]);
+        duration.observe(begun.elapsed().as_secs_f64());
+        tracing::info!(volume = %self.name, path = self.path(), device, "created a PersistentVolume for a disk");
         Ok(TaskEnd::Changed(None))
     }
 
     async fn clean(&self) -> Result<TaskEnd, TaskError> {
         if !self.announce_cleaning().await? {
-            return Ok(TaskEnd::Changed(None));
+            return Ok(TaskEnd::Stale);
         }
         let (path, disk) = self.disk()?;
         let (command, form, device) = (self.class.cleaner.clone(), disk.form, disk.device);
@@ -370,21 +387,16 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|error| TaskError::Disk { path: path.display().to_string(), error })
 }
 
-/// Returns whether data is removed by the step, or by the one that it announces.
-fn removes_data(step: &DiskStep) -> bool {
+/// Returns whether the step removes data or offers the disk, or announces that: what it depends on must be so now.
+fn depends_on_now(step: &DiskStep) -> bool {
     match step {
-        DiskStep::Clean => true,
-        DiskStep::Mark(mark) => match mark {
-            DiskMark::Cleaning(_) => true,
-            DiskMark::Offered(_) | DiskMark::Clean => false,
-        },
+        DiskStep::Clean | DiskStep::Mark(_) | DiskStep::Offer => true,
         DiskStep::Wait(_)
         | DiskStep::ReadVolume
         | DiskStep::ReadClaim
         | DiskStep::ReadContent
         | DiskStep::ReadDevice
         | DiskStep::Identify(_)
-        | DiskStep::Offer
         | DiskStep::DeleteVolume(..) => false,
     }
 }

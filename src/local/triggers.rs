@@ -45,8 +45,12 @@ fn watch(
     changed: &Arc<Notify>,
 ) -> Option<RecommendedWatcher> {
     let notified = Arc::clone(changed);
-    let watcher =
-        notify::recommended_watcher(move |_: notify::Result<notify::Event>| notified.notify_one());
+    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        // A scan itself opens the folder.
+        if !event.is_ok_and(|event| event.kind.is_access()) {
+            notified.notify_one();
+        }
+    });
     let mut watcher = watcher
         .inspect_err(
             |error| tracing::warn!(%error, "discovery folders are not watched, only scanned"),

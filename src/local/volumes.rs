@@ -62,6 +62,11 @@ impl LocalVolumes {
         self.lock().store(volume);
     }
 
+    /// Forgets a volume that is no longer what it was observed as.
+    pub(super) fn forget(&self, name: &VolumeName) {
+        self.lock().volumes.remove(name);
+    }
+
     /// Takes in that a volume was deleted.
     pub(super) fn remove(&self, name: &VolumeName) {
         let mut state = self.lock();

@@ -113,7 +113,10 @@ fn a_disk_whose_volume_was_deleted_by_hand_is_held_and_its_data_stays() {
     scene.write_as_pod("fast/vol1");
     scene.delete_volume_by_hand(&volume);
     let reported = scene.event(&local, "VolumeDeletedByHand");
-    assert!(reported.contains("create the PersistentVolume again"), "{reported}");
+    assert!(
+        reported.contains("create the PersistentVolume again with reclaim policy Retain"),
+        "{reported}"
+    );
     wait(QUIET);
     assert!(scene.volumes().is_empty() && scene.names("fast/vol1").len() == 3);
     // As the event says: the data is moved away.

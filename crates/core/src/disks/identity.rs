@@ -69,6 +69,11 @@ pub enum DiskComparison {
     Unknown,
 }
 
+/// Returns whether it is the number of a partition rather than its UUID. Serial numbers may be numbers too.
+fn is_number(text: &str) -> bool {
+    text.len() <= 3 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 impl DiskIdentity {
     /// Compares it with what was recorded of a disk. A feature that one side does not know decides nothing. A disk may
     /// grow, as a logical volume does; one that is smaller is another one.
@@ -83,7 +88,12 @@ impl DiskIdentity {
         let mut is_known = false;
         for (feature, now, then) in features {
             match (now, then) {
+                // Its UUID was not known yet, or is no more.
+                (Some(now), Some(then))
+                    if feature == DiskFeature::Partition && is_number(now) != is_number(then) => {}
                 (Some(now), Some(then)) if now != then => return DiskComparison::Other(feature),
+                // Every disk has a first partition.
+                (Some(now), Some(_)) if feature == DiskFeature::Partition && is_number(now) => {}
                 (Some(_), Some(_)) => is_known = true,
                 (None, _) | (_, None) => {}
             }

@@ -104,9 +104,10 @@ pub fn next_step(seen: &DiskObservation<'_>) -> DiskStep {
     let [now, before] = seen.scans;
     let disk = match now {
         None if before.is_some() => return DiskStep::Wait(DiskWaiting::SecondScan),
-        None => return without_disk(seen),
+        None => return withdrawn(seen, DiskWaiting::Gone),
         Some(DiskEntry::Unusable(why)) => {
-            return DiskStep::Wait(DiskWaiting::Unusable(why.clone()));
+            let waiting = DiskWaiting::Unusable(why.clone());
+            return if before == now { withdrawn(seen, waiting) } else { DiskStep::Wait(waiting) };
         }
         Some(DiskEntry::Disk(disk)) => disk,
     };
@@ -134,16 +135,15 @@ fn is_stable(before: Option<&DiskEntry>, disk: &Disk) -> bool {
     (before.form, before.device, &before.identity) == (disk.form, disk.device, &disk.identity)
 }
 
-/// The disk is gone. A free volume would be bound all the same, and its pod could not start.
-fn without_disk(seen: &DiskObservation<'_>) -> DiskStep {
-    let LocalVolumeState::Present(volume) = seen.volume else {
-        return DiskStep::Wait(DiskWaiting::Gone);
-    };
+/// The disk of the volume is not there. A free volume would be bound all the same, and its pod would get what is there
+/// instead: it is deleted. One that a claim has waits for its disk.
+fn withdrawn(seen: &DiskObservation<'_>, waiting: DiskWaiting) -> DiskStep {
+    let LocalVolumeState::Present(volume) = seen.volume else { return DiskStep::Wait(waiting) };
     let is_own = seen.provisioner.creator(&volume.provisioned_by) == Creator::Own;
     if is_own && volume.path.as_ref() == seen.path && is_free(volume) {
         return DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone());
     }
-    DiskStep::Wait(DiskWaiting::Gone)
+    DiskStep::Wait(waiting)
 }
 
 /// Returns whether no claim has the volume, or is to get it.
@@ -169,7 +169,7 @@ fn with_volume(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) ->
         Some(recorded) => match disk.identity.compared_with(recorded) {
             DiskComparison::Same => {}
             DiskComparison::Other(feature) => {
-                return DiskStep::Wait(DiskWaiting::OtherDisk(feature));
+                return withdrawn(seen, DiskWaiting::OtherDisk(feature));
             }
             DiskComparison::Unknown => return DiskStep::Wait(DiskWaiting::Unidentified),
         },

@@ -131,7 +131,8 @@ impl fmt::Display for DiskWaiting {
             Self::DeletedByHand(form) => write!(
                 f,
                 "the PersistentVolume was deleted by hand and its data is still on the disk; the next PVC would get it; \
-                 create the PersistentVolume again to go on with the data, or back it up and then {}",
+                 to go on with the data, create the PersistentVolume again with reclaim policy Retain and its annotations; \
+                 or back it up and then {}",
                 match form {
                     DiskForm::FileSystem => "remove all files",
                     DiskForm::BlockDevice => "overwrite the device with zeros",

@@ -146,6 +146,16 @@ fn a_free_volume_without_its_disk_is_withdrawn_and_a_reserved_one_is_not() {
     ] {
         assert_eq!(wait(of(volume)), DiskWaiting::Gone);
     }
+    // Something else is at its path: its pod would get that.
+    let other = Disk { identity: identity("S2"), ..empty() };
+    let free = present(volume(VolumePhase::Available, Reservation::Free));
+    assert!(matches!(decided(other, free.clone(), ClaimState::Unread), DiskStep::DeleteVolume(..)));
+    let folder = DiskEntry::Unusable(Unusable::NotMounted);
+    let of = |before| {
+        of_scans([Some(&folder), before], &free, ClaimState::Unread, DiskPolicy::default())
+    };
+    assert!(matches!(of(Some(&folder)), DiskStep::DeleteVolume(..)));
+    assert_eq!(wait(of(None)), DiskWaiting::Unusable(Unusable::NotMounted));
 }
 
 #[test]
@@ -311,7 +321,12 @@ fn a_disk_is_recognized_by_what_both_sides_know() {
     ] {
         assert_eq!(now.compared_with(&recorded), comparison, "{now:?} {recorded:?}");
     }
-    assert!(full.is_known() && !DiskIdentity::default().is_known());
+    let partition =
+        |text: &str| DiskIdentity { partition: Some(text.into()), ..DiskIdentity::default() };
+    assert!(full.is_known() && partition("8f2c-01").is_known());
+    assert!(!DiskIdentity::default().is_known() && !partition("1").is_known());
+    assert_eq!(partition("1").compared_with(&partition("8f2c-01")), DiskComparison::Unknown);
+    assert_eq!(partition("1").compared_with(&partition("2")), other(DiskFeature::Partition));
 }
 
 #[test]

@@ -3,11 +3,14 @@
 //! What the steps are is decided in `disks`. A task never outlives a change that it made to the disk or the volume: what
 //! follows is decided by a new task from new scans.
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{major, minor};
 use serde_json::Value;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
@@ -82,7 +85,10 @@ impl Task {
     pub(super) async fn run(mut self) -> TaskEnd {
         for _ in 0..READS_COUNT_MAX {
             let mut step = self.next();
-            if depends_on_now(&step) {
+            let depends = depends_on_now(&step);
+            if depends == DependsOn::Use
+                || (depends == DependsOn::Place && !self.is_in_place().await)
+            {
                 // The scans may be older than a mount of the claim's last pod, or than the end of the mount that was read. Now
                 // that the claim is gone, no pod mounts it.
                 if let Err(error) = self.inspect_again().await {
@@ -101,6 +107,20 @@ impl Task {
             }
         }
         TaskEnd::Changed(None)
+    }
+
+    /// Returns whether the device that was scanned is still what is at the path. Where that cannot be seen so easily, it is
+    /// not.
+    async fn is_in_place(&self) -> bool {
+        let Ok((path, disk)) = self.disk() else { return false };
+        let number = blocking(&path, move |path| {
+            let metadata = fs::metadata(path)?;
+            Ok(match disk.form {
+                DiskForm::FileSystem => metadata.dev(),
+                DiskForm::BlockDevice => metadata.rdev(),
+            })
+        });
+        number.await.is_ok_and(|number| (major(number), minor(number)) == disk.device)
     }
 
     /// Inspects the disk as it is now.
@@ -387,17 +407,30 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|error| TaskError::Disk { path: path.display().to_string(), error })
 }
 
-/// Returns whether the step removes data or offers the disk, or announces that: what it depends on must be so now.
-fn depends_on_now(step: &DiskStep) -> bool {
+/// What must be so at the moment of a step, whatever the scans have found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DependsOn {
+    /// Nothing: the step reads, or the API server checks what it depends on.
+    Nothing,
+    /// The disk is still at its path: it is offered.
+    Place,
+    /// No pod uses the disk: data is removed from it.
+    Use,
+}
+
+fn depends_on_now(step: &DiskStep) -> DependsOn {
     match step {
-        DiskStep::Clean | DiskStep::Mark(_) | DiskStep::Offer => true,
+        DiskStep::Clean | DiskStep::Mark(DiskMark::Cleaning(_)) => DependsOn::Use,
+        DiskStep::Mark(DiskMark::Offered(_) | DiskMark::Clean) | DiskStep::Offer => {
+            DependsOn::Place
+        }
         DiskStep::Wait(_)
         | DiskStep::ReadVolume
         | DiskStep::ReadClaim
         | DiskStep::ReadContent
         | DiskStep::ReadDevice
         | DiskStep::Identify(_)
-        | DiskStep::DeleteVolume(..) => false,
+        | DiskStep::DeleteVolume(..) => DependsOn::Nothing,
     }
 }
 

@@ -118,7 +118,7 @@ impl fmt::Display for DiskWaiting {
             Self::OtherVolume(volume) => write!(
                 f,
                 "the disk belongs to PersistentVolume {volume:?}; offered again, its data would get a second owner; \
-                 move the disk back, or see bindery local moves"
+                 put the disk back where that PersistentVolume has it"
             ),
             Self::NameTaken => f.write_str(
                 "a PersistentVolume of this name has another path, or was made by another provisioner; \

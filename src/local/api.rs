@@ -16,7 +16,7 @@ use crate::disks::{ClaimState, Disk, DiskComparison, DiskForm, LocalVolume, Loca
 use crate::model::annotations::LOCAL_DISK;
 use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, VolumeName};
 
-/// How long one request may take. 10 s: nobody waits for it, and the next try comes soon.
+/// How long one request may take. 10 s: no person waits for it, and the next try comes soon.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// Claims in a page of a list.

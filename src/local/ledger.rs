@@ -72,7 +72,14 @@ impl Ledger {
             let path = file?.path();
             if path.extension().is_some_and(|extension| extension == "json") {
                 let damaged = |error| io::Error::other(format!("{}: {error}", path.display()));
-                entries.push(serde_json::from_slice(&fs::read(&path)?).map_err(damaged)?);
+                let entry: LedgerEntry =
+                    serde_json::from_slice(&fs::read(&path)?).map_err(damaged)?;
+                if DiskMark::from_text(&entry.mark).is_none() {
+                    let reason =
+                        format!("{}: the mark {:?} is unknown", path.display(), entry.mark);
+                    return Err(io::Error::other(reason));
+                }
+                entries.push(entry);
             }
         }
         Ok(Self { folder: folder.to_owned(), entries, _lock: lock })

@@ -90,6 +90,7 @@ mod tests {
             entry: DiskEntry::Disk(disk),
             path: format!("/mnt/{minor}").into(),
             device: String::new(),
+            target: None,
             stack,
         }
     }

@@ -46,7 +46,11 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 /// So many failures of one disk in a row are an event: the first ones may be an API server that is away.
 const FAILURES_REPORTED: u32 = 5;
 
-/// Tasks at a time. 32: more requests at once help no API server, and cleanings have a limit of their own threads.
+/// How old what a StorageClass says may be: one that was made again with another reclaim policy is soon seen, and many disks
+/// are one read.
+const CLASS_AGE_MAX: Duration = Duration::from_secs(5);
+
+/// Tasks at a time. 32: more requests at once help no API server. A cleaning is a task too.
 const TASKS_COUNT_MAX: usize = 32;
 
 /// What is known of one entry.
@@ -94,7 +98,8 @@ pub(super) struct Provisioner {
     names: BTreeMap<VolumeName, EntryKey>,
     tasks: JoinSet<(EntryKey, TaskEnd)>,
     events: JoinSet<()>,
-    classes: BTreeMap<String, Option<ClassSettings>>,
+    /// What each StorageClass said when it was read.
+    classes: BTreeMap<String, (Instant, Option<ClassSettings>)>,
     scans_count: usize,
 }
 
@@ -121,7 +126,7 @@ impl Provisioner {
     ///
     /// # Errors
     ///
-    /// The mount table cannot be watched.
+    /// The mount table cannot be watched, or a task panicked.
     pub(super) async fn run(&mut self) -> io::Result<()> {
         let folders = self.configuration.classes.values().map(|class| class.mount_dir.clone());
         let triggers = Triggers::start(folders)?;
@@ -132,7 +137,9 @@ impl Provisioner {
                 () = triggers.changed.notified() => scan_at = next_scan,
                 () = self.shared.volumes.changed.notified() => {}
                 Some(ended) = self.tasks.join_next() => {
-                    if let Ok((key, end)) = ended && self.ended(&key, end) {
+                    // A task that panicked: a new process decides anew.
+                    let (key, end) = ended.map_err(io::Error::other)?;
+                    if self.ended(&key, end) {
                         scan_at = scan_at.min(next_scan);
                     }
                 }
@@ -407,10 +414,12 @@ impl Provisioner {
         })
     }
 
-    /// What the StorageClass object says; read once, and again while it cannot be used.
+    /// What the StorageClass object says, or said a moment ago.
     async fn settings(&mut self, class: &str) -> Option<ClassSettings> {
-        if let Some(Some(settings)) = self.classes.get(class) {
-            return Some(settings.clone());
+        if let Some((read, settings)) = self.classes.get(class)
+            && read.elapsed() < CLASS_AGE_MAX
+        {
+            return settings.clone();
         }
         let read = match settings(&self.shared.requests, class).await {
             Ok(settings) => Some(settings),
@@ -419,7 +428,7 @@ impl Provisioner {
                 None
             }
         };
-        self.classes.insert(class.to_owned(), read.clone());
+        self.classes.insert(class.to_owned(), (Instant::now(), read.clone()));
         read
     }
 

@@ -58,9 +58,9 @@ pub enum LocalError {
          mount the folder of the kubelet with HostToContainer propagation, or name it with --kubelet-dir"
     )]
     Kubelet(String),
-    /// The mount table cannot be watched.
-    #[error("the mount table cannot be watched: {0}")]
-    Mounts(io::Error),
+    /// The loop ended.
+    #[error("disks are not watched any more: {0}")]
+    Ended(io::Error),
     /// The watch ended.
     #[error("the task that watches PersistentVolumes ended")]
     Watch,
@@ -103,6 +103,6 @@ pub async fn run(
     tokio::select! {
         () = stop => Ok(()),
         () = watch => Err(LocalError::Watch),
-        ended = provisioner.run() => ended.map_err(LocalError::Mounts),
+        ended = provisioner.run() => ended.map_err(LocalError::Ended),
     }
 }

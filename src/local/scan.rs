@@ -12,7 +12,7 @@ use rustix::fs::{OFlags, major, minor, statvfs};
 
 use super::configuration::{DiscoveryClass, LocalConfiguration, OfferedMode};
 use super::device::{BlockDevice, DeviceNumber, Devices};
-use super::found::{EntryKey, Found, Scan};
+use super::found::{EntryKey, Found, PathTarget, Scan};
 use super::ledger::{Ledger, mark_on_file_system};
 use super::mounts::{Mount, Mounts};
 use super::overlap::mark_shared;
@@ -105,11 +105,13 @@ impl Scanner<'_> {
             entry: DiskEntry::Unusable(why),
             path: path.clone(),
             device: String::new(),
+            target: None,
             stack: BTreeSet::new(),
         };
         match self.disk(mounts, own_disks, class, &path) {
             Ok(Ok((disk, device))) => Found {
                 entry: DiskEntry::Disk(disk),
+                target: fs::metadata(&path).ok().map(|metadata| PathTarget::of(&metadata)),
                 path,
                 device: device.name,
                 stack: device.stack,
@@ -214,7 +216,10 @@ impl Scanner<'_> {
             let metadata = file.starts_with(self.kubelet).then(|| fs::metadata(file));
             metadata.is_some_and(|metadata| {
                 // What cannot be seen may be the device.
-                metadata.map_or(true, |it| (major(it.rdev()), minor(it.rdev())) == number)
+                metadata.map_or(true, |it| {
+                    let is_device = it.file_type().is_block_device();
+                    !is_device || (major(it.rdev()), minor(it.rdev())) == number
+                })
             })
         })
     }

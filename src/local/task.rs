@@ -5,12 +5,10 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{major, minor};
 use serde_json::Value;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
@@ -22,7 +20,7 @@ use super::configuration::DiscoveryClass;
 use super::content;
 use super::device::Devices;
 use super::events::{DiskEvent, record};
-use super::found::{EntryKey, Found};
+use super::found::{EntryKey, Found, PathTarget};
 use super::ledger::mark_file_system;
 use super::metrics::capacity_group;
 use super::scan::Scanner;
@@ -109,18 +107,11 @@ impl Task {
         TaskEnd::Changed(None)
     }
 
-    /// Returns whether the device that was scanned is still what is at the path. Where that cannot be seen so easily, it is
-    /// not.
+    /// Returns whether what was scanned is still at the path.
     async fn is_in_place(&self) -> bool {
-        let Ok((path, disk)) = self.disk() else { return false };
-        let number = blocking(&path, move |path| {
-            let metadata = fs::metadata(path)?;
-            Ok(match disk.form {
-                DiskForm::FileSystem => metadata.dev(),
-                DiskForm::BlockDevice => metadata.rdev(),
-            })
-        });
-        number.await.is_ok_and(|number| (major(number), minor(number)) == disk.device)
+        let Some(Found { path, target: Some(scanned), .. }) = &self.scans[0] else { return false };
+        let now = blocking(path, |path| Ok(PathTarget::of(&fs::metadata(path)?)));
+        now.await.is_ok_and(|now| now == *scanned)
     }
 
     /// Inspects the disk as it is now.
@@ -337,15 +328,20 @@ impl Task {
         }
         let (path, disk) = self.disk()?;
         let (command, form, device) = (self.class.cleaner.clone(), disk.form, disk.device);
-        let name = self.scans[0].as_ref().map(|found| found.device.clone());
+        let found = self.scans[0].as_ref();
+        let target = found.and_then(|found| found.target).ok_or(TaskError::Lost)?;
+        let name = found.map(|found| found.device.clone());
         let overwritten = name.filter(|_| self.class.overwrites_free_space);
+        if overwritten.is_some() && disk.identity.folder.is_some() {
+            return Err(CleanError::SharedFileSystem.into());
+        }
         let begun = Instant::now();
         self.record_event(EventType::Normal, "VolumeDelete", "cleaning the disk").await;
         let progress = Arc::new(CleaningProgress::default());
         let counted = Arc::clone(&progress);
         let cleaned = spawn_blocking(move || match form {
             DiskForm::FileSystem => {
-                file_system::empty(&path, device, overwritten.as_deref(), &counted)
+                file_system::empty(&path, target, overwritten.as_deref(), &counted)
             }
             DiskForm::BlockDevice if command.is_empty() => block::zero(&path, device, &counted),
             DiskForm::BlockDevice => run_command(&command, &path),

@@ -12,7 +12,7 @@ use crate::disks::DiskContent;
 use crate::local::content::sampled;
 use crate::local::device::DeviceNumber;
 
-/// What is written with zeros at a time. 64 MiB: progress is seen, and ending the process waits for one at most.
+/// What is written with zeros at a time. 64 MiB: progress is seen.
 const CHUNK_BYTES: u64 = 64 << 20;
 
 /// What is written at a time where the kernel cannot write zeros by itself.
@@ -20,7 +20,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 /// Overwrites all of a block device with zeros, and proves it by reading samples.
 ///
-/// It is opened for itself alone: while a file system on it is mounted, or a pod has it, the kernel denies that. `device` is
+/// It is opened for itself alone: while a file system on it is mounted, the kernel denies that. `device` is
 /// the number that it had when its cleaning was decided.
 ///
 /// # Errors
@@ -67,7 +67,7 @@ pub(super) fn open_alone(path: &Path, device: DeviceNumber) -> Result<File, Clea
     let file = opened.map_err(failed(path))?;
     let metadata = file.metadata().map_err(failed(path))?;
     let number = (major(metadata.rdev()), minor(metadata.rdev()));
-    if metadata.file_type().is_block_device() && number != device {
+    if !metadata.file_type().is_block_device() || number != device {
         return Err(CleanError::Exchanged);
     }
     Ok(file)

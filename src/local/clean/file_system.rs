@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, Dir, FallocateFlags, FileType, Mode, OFlags, ResolveFlags, fallocate, fdatasync,
-    fstat, fstatvfs, major, minor, open, openat, openat2, statat, syncfs, unlinkat,
+    fstat, fstatvfs, open, openat, openat2, statat, syncfs, unlinkat,
 };
 use rustix::io::{Errno, pwrite};
 
 use super::{CleanError, CleaningProgress, failed};
-use crate::local::device::DeviceNumber;
+use crate::local::found::PathTarget;
 
 /// Removes all that is in the file system mounted at `root`, and proves it by an empty listing.
 ///
-/// Every step starts at the folder that was opened first: whatever is mounted at `root` meanwhile is not touched. `device` is
-/// the number that the file system had when its cleaning was decided.
+/// Every step starts at the folder that was opened first: whatever is mounted at `root` meanwhile is not touched. `target` is
+/// what was at the path when its cleaning was decided.
 ///
 /// If `overwritten` names the device, what files have left in free space is overwritten with zeros, of files that were removed
 /// before too.
@@ -28,16 +28,13 @@ use crate::local::device::DeviceNumber;
 /// Another file system is mounted there, something cannot be removed, or something is left.
 pub fn empty(
     root: &Path,
-    device: DeviceNumber,
+    target: PathTarget,
     overwritten: Option<&str>,
     progress: &CleaningProgress,
 ) -> Result<(), CleanError> {
     let folder = open(root, FOLDER, Mode::empty()).map_err(|error| failed(root)(error.into()))?;
     let stat = fstat(&folder).map_err(|error| failed(root)(error.into()))?;
-    if device.0 != 0
-        && (major(stat.st_dev), minor(stat.st_dev)) != device
-        && major(stat.st_dev) != 0
-    {
+    if PathTarget::folder(stat.st_dev, stat.st_ino) != target {
         return Err(CleanError::Exchanged);
     }
     let emptying = Emptying { root, progress };
@@ -84,17 +81,18 @@ impl Drop for ReservedClusters {
 }
 
 /// Gives a file so many bytes, or all that are free: writing alone would leave blocks that are reserved for what has no place
-/// yet. Returns its length.
-fn allocate(file: &OwnedFd, most: u64) -> u64 {
+/// yet. Returns its length. The error is a file system that cannot do so, as ext3.
+fn allocate(file: &OwnedFd, most: u64) -> Result<u64, Errno> {
     let (mut length, mut step) = (0, most);
     while step >= SECTOR_BYTES && length < most {
         match fallocate(file, FallocateFlags::empty(), length, step) {
             Ok(()) => length += step,
             Err(Errno::INTR) => {}
-            Err(_) => step /= 2,
+            Err(Errno::NOSPC | Errno::DQUOT) => step /= 2,
+            Err(other) => return Err(other),
         }
     }
-    length
+    Ok(length)
 }
 
 /// Smaller than any block.
@@ -153,7 +151,7 @@ impl Emptying<'_> {
                 Err(Errno::NOSPC) => return Ok(()),
                 Err(other) => return Err(error(other)),
             };
-            let length = allocate(&file, most);
+            let length = allocate(&file, most).map_err(error)?;
             if length == 0 {
                 return Ok(());
             }
@@ -264,21 +262,19 @@ mod tests {
             File::create(deep.join("file")).unwrap();
         }
         let progress = CleaningProgress::default();
-        empty(disk.path(), (0, 0), None, &progress).unwrap();
+        let target = PathTarget::of(&disk.path().metadata().unwrap());
+        empty(disk.path(), target, None, &progress).unwrap();
         assert_eq!(fs::read_dir(disk.path()).unwrap().count(), 0);
         assert!(kept.exists() && progress.bytes() > 0);
     }
 
     #[test]
-    fn another_file_system_than_the_one_decided_about_is_not_touched() {
-        let disk = tempfile::tempdir().unwrap();
+    fn another_folder_than_the_one_decided_about_is_not_touched() {
+        let (disk, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(disk.path().join("file"), "x").unwrap();
-        let other = (u32::MAX, 1);
-        let on_device = rustix::fs::stat(disk.path()).map(|stat| major(stat.st_dev)).unwrap();
-        if on_device != 0 {
-            let error = empty(disk.path(), other, None, &CleaningProgress::default()).unwrap_err();
-            assert!(matches!(error, CleanError::Exchanged));
-            assert!(disk.path().join("file").exists());
-        }
+        let target = PathTarget::of(&other.path().metadata().unwrap());
+        let error = empty(disk.path(), target, None, &CleaningProgress::default()).unwrap_err();
+        assert!(matches!(error, CleanError::Exchanged));
+        assert!(disk.path().join("file").exists());
     }
 }

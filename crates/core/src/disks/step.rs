@@ -260,12 +260,11 @@ fn without_volume(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
         (Some(DiskMark::Cleaning(_)), _) => unless_unused(seen, disk).unwrap_or(DiskStep::Clean),
         (_, DiskContent::Unread) => DiskStep::ReadContent,
         (Some(DiskMark::Offered(_)), DiskContent::Empty) => DiskStep::Offer,
-        // Either the process was killed before it created the volume, or the volume was used and deleted by hand.
-        (Some(DiskMark::Offered(_)), DiskContent::ZerosInSamples) => DiskStep::ReadDevice,
+        // A mark would say that a tenant has written what the samples have missed; and where there is one, the process was
+        // killed before it created the volume, or the volume was used and deleted by hand.
+        (_, DiskContent::ZerosInSamples) => DiskStep::ReadDevice,
         (Some(DiskMark::Offered(_)), DiskContent::Something) => deleted_by_hand(seen, disk),
-        (None | Some(DiskMark::Clean), DiskContent::Empty | DiskContent::ZerosInSamples) => {
-            offered()
-        }
+        (None | Some(DiskMark::Clean), DiskContent::Empty) => offered(),
         (None | Some(DiskMark::Clean), DiskContent::Something) => match seen.policy.on_content {
             // It is marked once the volume exists: until then, a mark would say that a tenant has written what is on it.
             OnContent::Offer if disk.mark.is_none() => DiskStep::Offer,

@@ -271,6 +271,12 @@ fn a_disk_with_content_is_offered_only_if_its_class_says_so_and_it_was_never_off
     assert_eq!(wait(of(DiskPolicy::default(), None)), DiskWaiting::NotEmpty);
     assert_eq!(wait(of(offer, Some(DiskMark::Clean))), DiskWaiting::NotEmpty);
     assert_eq!(wait(of(offer, Some(offered()))), DiskWaiting::DeletedByHand(DiskForm::FileSystem));
+    let sampled = disk(DiskForm::BlockDevice, DiskContent::ZerosInSamples);
+    assert_eq!(
+        decided(sampled, ABSENT, ClaimState::Unread),
+        DiskStep::ReadDevice,
+        "no mark before"
+    );
     let used = Disk { is_in_use: true, ..empty() };
     assert_eq!(wait(decided(used, ABSENT, ClaimState::Unread)), DiskWaiting::InUse);
     let unknown = Disk { identity: DiskIdentity { size: 1, ..DiskIdentity::default() }, ..empty() };

@@ -23,7 +23,6 @@ use super::events::{DiskEvent, record};
 use super::found::{EntryKey, Found, PathTarget};
 use super::ledger::mark_file_system;
 use super::metrics::capacity_group;
-use super::scan::Scanner;
 use super::shared::Shared;
 use crate::api::local_volume::{DiskPlace, NewLocalVolume, identify_patch, mark_patch};
 use crate::binding::EventType;
@@ -121,9 +120,7 @@ impl Task {
         let path = self.class.mount_dir.join(&file);
         let found = blocking(&path, move |_| {
             let devices = Devices::new(&shared.node.machine);
-            let ledger = shared.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-            let scanner = Scanner { devices: &devices, ledger: &ledger, kubelet: &shared.kubelet };
-            scanner.inspect_entry(&class, &file)
+            shared.scanner(&devices, &shared.marks()).inspect_entry(&class, &file)
         });
         let mut found = found.await?;
         if let (
@@ -289,6 +286,7 @@ impl Task {
         let Some(settings) = &self.settings else { return Ok(TaskEnd::NoClass) };
         let (_, disk) = self.disk()?;
         let begun = Instant::now();
+        self.record(DiskMark::Offering(self.name.clone())).await?;
         let device = self.scans[0].as_ref().map(|found| found.device.as_str()).unwrap_or_default();
         let node = &self.shared.node;
         let manifest = NewLocalVolume {
@@ -417,9 +415,8 @@ enum DependsOn {
 fn depends_on_now(step: &DiskStep) -> DependsOn {
     match step {
         DiskStep::Clean | DiskStep::Mark(DiskMark::Cleaning(_)) => DependsOn::Use,
-        DiskStep::Mark(DiskMark::Offered(_) | DiskMark::Clean) | DiskStep::Offer => {
-            DependsOn::Place
-        }
+        DiskStep::Mark(DiskMark::Offering(_) | DiskMark::Offered(_) | DiskMark::Clean)
+        | DiskStep::Offer => DependsOn::Place,
         DiskStep::Wait(_)
         | DiskStep::ReadVolume
         | DiskStep::ReadClaim

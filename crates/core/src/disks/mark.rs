@@ -9,6 +9,8 @@ use crate::model::VolumeName;
 /// A mark. A disk without one was never offered by us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiskMark {
+    /// This volume is being created for it: whether it was is not known, nor whether someone has used it since.
+    Offering(VolumeName),
     /// It was offered as this volume, and holds whatever was written through it since.
     Offered(VolumeName),
     /// What was written through this volume is being removed.
@@ -21,6 +23,7 @@ impl DiskMark {
     /// Returns the mark that this text spells.
     pub fn from_text(text: &str) -> Option<Self> {
         Some(match text.split_once(' ') {
+            Some(("offering", volume)) => Self::Offering(VolumeName::new(volume)),
             Some(("offered", volume)) => Self::Offered(VolumeName::new(volume)),
             Some(("cleaning", volume)) => Self::Cleaning(VolumeName::new(volume)),
             None if text == "clean" => Self::Clean,
@@ -31,7 +34,7 @@ impl DiskMark {
     /// The volume that it names.
     pub fn volume(&self) -> Option<&VolumeName> {
         match self {
-            Self::Offered(volume) | Self::Cleaning(volume) => Some(volume),
+            Self::Offering(volume) | Self::Offered(volume) | Self::Cleaning(volume) => Some(volume),
             Self::Clean => None,
         }
     }
@@ -40,6 +43,7 @@ impl DiskMark {
 impl fmt::Display for DiskMark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Offering(volume) => write!(f, "offering {volume}"),
             Self::Offered(volume) => write!(f, "offered {volume}"),
             Self::Cleaning(volume) => write!(f, "cleaning {volume}"),
             Self::Clean => f.write_str("clean"),

@@ -90,7 +90,7 @@ pub enum DiskStep {
     /// Record this mark; [`DiskMark::Cleaning`] on the volume first, which fails unless it is still the one that was
     /// observed.
     Mark(DiskMark),
-    /// Create the volume.
+    /// Record [`DiskMark::Offering`], then create the volume.
     Offer,
     /// Remove all that is on the disk, prove that it is gone, and record [`DiskMark::Clean`]. Where the volume exists, a
     /// write to it comes first, which fails unless it is still the one that was observed.
@@ -193,7 +193,9 @@ fn with_volume(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) ->
 fn serving(seen: &DiskObservation<'_>, mark: Option<&DiskMark>, volume: &LocalVolume) -> DiskStep {
     match mark {
         Some(DiskMark::Offered(_)) => DiskStep::Wait(DiskWaiting::Offered),
-        None | Some(DiskMark::Clean) => DiskStep::Mark(DiskMark::Offered(seen.name.clone())),
+        None | Some(DiskMark::Offering(_) | DiskMark::Clean) => {
+            DiskStep::Mark(DiskMark::Offered(seen.name.clone()))
+        }
         // It was given free while its disk was being cleaned: the next claim would get what is left.
         Some(DiskMark::Cleaning(_)) if is_free(volume) => {
             DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone())
@@ -228,7 +230,7 @@ fn released(
             DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone())
         }
         (Some(DiskMark::Clean), DiskContent::Something)
-        | (None | Some(DiskMark::Offered(_)), _) => {
+        | (None | Some(DiskMark::Offering(_) | DiskMark::Offered(_)), _) => {
             DiskStep::Mark(DiskMark::Cleaning(seen.name.clone()))
         }
     }
@@ -254,22 +256,24 @@ fn without_volume(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
     if disk.is_in_use {
         return DiskStep::Wait(DiskWaiting::InUse);
     }
-    let offered = || DiskStep::Mark(DiskMark::Offered(seen.name.clone()));
+    let offers_content = seen.policy.on_content == OnContent::Offer;
     match (&disk.mark, disk.content) {
         // The volume may have been given to a claim before it was deleted by hand.
         (Some(DiskMark::Cleaning(_)), _) => unless_unused(seen, disk).unwrap_or(DiskStep::Clean),
         (_, DiskContent::Unread) => DiskStep::ReadContent,
-        (Some(DiskMark::Offered(_)), DiskContent::Empty) => DiskStep::Offer,
-        // A mark would say that a tenant has written what the samples have missed; and where there is one, the process was
-        // killed before it created the volume, or the volume was used and deleted by hand.
-        (_, DiskContent::ZerosInSamples) => DiskStep::ReadDevice,
+        (_, DiskContent::Empty) | (None | Some(DiskMark::Clean), DiskContent::ZerosInSamples) => {
+            DiskStep::Offer
+        }
+        // It may have been used, and its volume deleted by hand: a tenant may have written what the samples have missed.
+        (Some(DiskMark::Offering(_) | DiskMark::Offered(_)), DiskContent::ZerosInSamples) => {
+            DiskStep::ReadDevice
+        }
         (Some(DiskMark::Offered(_)), DiskContent::Something) => deleted_by_hand(seen, disk),
-        (None | Some(DiskMark::Clean), DiskContent::Empty) => offered(),
-        (None | Some(DiskMark::Clean), DiskContent::Something) => match seen.policy.on_content {
-            // It is marked once the volume exists: until then, a mark would say that a tenant has written what is on it.
-            OnContent::Offer if disk.mark.is_none() => DiskStep::Offer,
-            OnContent::Offer | OnContent::Hold => DiskStep::Wait(DiskWaiting::NotEmpty),
-        },
+        (None, DiskContent::Something) if offers_content => DiskStep::Offer,
+        // Of one that was being offered, it may have been there before.
+        (None | Some(DiskMark::Offering(_) | DiskMark::Clean), DiskContent::Something) => {
+            DiskStep::Wait(DiskWaiting::NotEmpty)
+        }
     }
 }
 

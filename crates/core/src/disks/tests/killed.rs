@@ -94,6 +94,10 @@ impl Process {
                 // Some files are gone, others are not.
                 return;
             }
+            if killed == Some(When::Within) && step == DiskStep::Offer {
+                // The mark is there, and the volume is not.
+                return mark(world, DiskMark::Offering(name()));
+            }
             let is_read = matches!(
                 step,
                 DiskStep::ReadVolume
@@ -149,17 +153,17 @@ impl Process {
                     world.change_volume(|volume| volume.mark = Some(mark.clone()));
                     self.watch(world);
                 }
-                let Some(medium) = &mut world.slot else { return };
-                medium.mark = Some(mark);
+                self::mark(world, mark);
             }
-            DiskStep::Offer if world.volume.is_none() => offer(world),
+            DiskStep::Offer => {
+                mark(world, DiskMark::Offering(name()));
+                if world.volume.is_none() {
+                    offer(world);
+                }
+            }
             DiskStep::Clean if self.is_current(world) => clean(world),
             DiskStep::DeleteVolume(uid, version) => delete(world, &uid, &version),
-            DiskStep::Wait(_)
-            | DiskStep::Identify(_)
-            | DiskStep::Mark(_)
-            | DiskStep::Offer
-            | DiskStep::Clean => {}
+            DiskStep::Wait(_) | DiskStep::Identify(_) | DiskStep::Mark(_) | DiskStep::Clean => {}
         }
     }
 
@@ -167,8 +171,14 @@ impl Process {
     fn may_mark(&self, world: &World, mark: &DiskMark) -> bool {
         match mark {
             DiskMark::Cleaning(_) => self.is_current(world),
-            DiskMark::Offered(_) | DiskMark::Clean => true,
+            DiskMark::Offering(_) | DiskMark::Offered(_) | DiskMark::Clean => true,
         }
+    }
+}
+
+fn mark(world: &mut World, mark: DiskMark) {
+    if let Some(medium) = &mut world.slot {
+        medium.mark = Some(mark);
     }
 }
 

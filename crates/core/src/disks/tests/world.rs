@@ -75,8 +75,9 @@ pub(super) struct Medium {
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) form: DiskForm,
-    /// Whether the samples of a block device miss what is written to it. No ledger is lost then: without one, samples are
-    /// all there is.
+    /// Whether the samples of a block device miss what is written to it. Of a disk without a mark, and of one that was just
+    /// cleaned, samples are all there is: no ledger is lost then, no disk exchanged under its volume or claim, and no volume
+    /// made available again whose disk was cleaned.
     pub(super) is_missed_by_samples: bool,
     pub(super) slot: Option<Medium>,
     pub(super) drawer: Option<Medium>,
@@ -169,6 +170,29 @@ impl World {
         self.volume.as_ref().map(|volume| &volume.phase)
     }
 
+    /// Returns whether nothing but samples would tell what follows.
+    fn rests_on_samples(&self, deed: Deed) -> bool {
+        let mark = self.slot.as_ref().and_then(|medium| medium.mark.as_ref());
+        self.is_missed_by_samples
+            && match deed {
+                Deed::ExchangeDisk => self.volume.is_some() || self.claim.is_some(),
+                Deed::ClearClaimRef => mark == Some(&DiskMark::Clean),
+                Deed::LoseLedger => true,
+                Deed::Bind
+                | Deed::Mount
+                | Deed::Write
+                | Deed::Unmount
+                | Deed::DeleteClaim
+                | Deed::ForceDeleteClaim
+                | Deed::DeleteVolumeByHand
+                | Deed::RestoreVolume
+                | Deed::SetRetain
+                | Deed::SetDelete
+                | Deed::Unplug
+                | Deed::PlugIn => false,
+            }
+    }
+
     fn delete_claim(&mut self) {
         self.claim = None;
         if self.phase() == Some(&VolumePhase::Bound) {
@@ -177,6 +201,9 @@ impl World {
     }
 
     pub(super) fn perform(&mut self, deed: Deed) {
+        if self.rests_on_samples(deed) {
+            return;
+        }
         match deed {
             Deed::Bind => {
                 if self.claim.is_none() && self.phase() == Some(&VolumePhase::Available) {
@@ -239,7 +266,7 @@ impl World {
                 }
             }
             Deed::LoseLedger => {
-                let has_ledger = self.form == DiskForm::BlockDevice && !self.is_missed_by_samples;
+                let has_ledger = self.form == DiskForm::BlockDevice;
                 let media = self.slot.iter_mut().chain(&mut self.drawer);
                 media.filter(|_| has_ledger).for_each(|medium| medium.mark = None);
             }

@@ -36,7 +36,11 @@ pub(super) fn block_on<T>(threads: usize, serving: impl Future<Output = T>) -> R
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(threads).enable_all().build();
     let failure = |error| Failure::usage(format!("cannot start a runtime: {error}"));
-    Ok(runtime.map_err(failure)?.block_on(serving))
+    let runtime = runtime.map_err(failure)?;
+    let ended = runtime.block_on(serving);
+    // Dropped, it would wait for calls on disks that do not answer.
+    runtime.shutdown_background();
+    Ok(ended)
 }
 
 /// Starts the log; text on a terminal and JSON elsewhere, unless given.

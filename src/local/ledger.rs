@@ -5,6 +5,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, XattrFlags, flock, getxattr, setxattr};
 use rustix::io::Errno;
@@ -23,10 +24,14 @@ const MARK_BYTES_MAX: usize = 512;
 #[derive(Debug)]
 pub struct Ledger {
     folder: PathBuf,
-    entries: Vec<LedgerEntry>,
+    marks: LedgerMarks,
     /// Locked as long as this process lives: a second one would clean what this one has offered.
     _lock: File,
 }
+
+/// The marks of a ledger at one moment: a scan reads them without the ledger, which tasks write to.
+#[derive(Clone, Debug, Default)]
+pub struct LedgerMarks(Arc<Vec<LedgerEntry>>);
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct LedgerEntry {
@@ -82,13 +87,12 @@ impl Ledger {
                 entries.push(entry);
             }
         }
-        Ok(Self { folder: folder.to_owned(), entries, _lock: lock })
+        Ok(Self { folder: folder.to_owned(), marks: LedgerMarks(Arc::new(entries)), _lock: lock })
     }
 
-    /// The mark of the disk with this identity.
-    pub fn mark(&self, identity: &DiskIdentity) -> Option<DiskMark> {
-        let entry = self.entries.iter().find(|entry| is_same(&entry.identity(), identity))?;
-        DiskMark::from_text(&entry.mark)
+    /// The marks as they are now.
+    pub fn marks(&self) -> LedgerMarks {
+        self.marks.clone()
     }
 
     /// Records the mark of the disk with this identity.
@@ -107,9 +111,18 @@ impl Ledger {
         file.sync_all()?;
         fs::rename(&new, &path)?;
         File::open(&self.folder)?.sync_all()?;
-        self.entries.retain(|known| !is_same(&known.identity(), identity));
-        self.entries.push(entry);
+        let entries = Arc::make_mut(&mut self.marks.0);
+        entries.retain(|known| !is_same(&known.identity(), identity));
+        entries.push(entry);
         Ok(())
+    }
+}
+
+impl LedgerMarks {
+    /// The mark of the disk with this identity.
+    pub fn mark(&self, identity: &DiskIdentity) -> Option<DiskMark> {
+        let entry = self.0.iter().find(|entry| is_same(&entry.identity(), identity))?;
+        DiskMark::from_text(&entry.mark)
     }
 }
 
@@ -171,7 +184,7 @@ mod tests {
         ledger.record(&disk("S2"), &offered).unwrap();
         assert!(Ledger::open(folder.path()).is_err(), "it has one owner");
         drop(ledger);
-        let ledger = Ledger::open(folder.path()).unwrap();
+        let ledger = Ledger::open(folder.path()).unwrap().marks();
         let formatted = DiskIdentity { file_system: Some("f".into()), ..disk("S1") };
         assert_eq!(ledger.mark(&formatted), Some(DiskMark::Clean));
         assert_eq!(ledger.mark(&disk("S2")), Some(offered));

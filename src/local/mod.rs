@@ -24,4 +24,5 @@ pub mod scan;
 mod shared;
 mod task;
 mod triggers;
+mod unanswered;
 mod volumes;

@@ -3,18 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::class::{ClassProblem, ClassSettings, settings};
 use super::configuration::{DiscoveryClass, LocalConfiguration};
 use super::device::Devices;
 use super::events::{DiskEvent, record};
 use super::found::{EntryKey, Found, Scan};
-use super::scan::Scanner;
 use super::shared::Shared;
 use super::task::{Task, TaskEnd};
 use super::triggers::Triggers;
@@ -36,6 +35,10 @@ const SCAN_SHARE: u32 = 10;
 /// Time after which a disk is decided about again although nothing was seen to change: what is on it, and its claim, are
 /// not watched.
 const RESYNC: Duration = Duration::from_secs(30);
+
+/// How long the inspection of one disk may take. 10 s: one that has spun down, or is tried again by its bus, answers before.
+const ANSWER_EXPECTED: Duration = Duration::from_secs(10);
+const ANSWER_POLL: Duration = Duration::from_secs(1);
 
 /// How long a folder may be without its disk before that is reported. 5 s: who makes a folder mounts the disk right after.
 const MOUNT_EXPECTED: Duration = Duration::from_secs(5);
@@ -145,10 +148,10 @@ impl Provisioner {
                 }
                 () = sleep_until(wake) => {}
             }
-            let begun = Instant::now();
-            if begun >= scan_at {
-                let is_stable = self.scan().await;
-                next_scan = begun + SCAN_PAUSE.max(begun.elapsed() * SCAN_SHARE);
+            if Instant::now() >= scan_at {
+                let (is_stable, duration) = self.scan().await;
+                let begun = Instant::now() - duration;
+                next_scan = begun + SCAN_PAUSE.max(duration * SCAN_SHARE);
                 let pause = if is_stable { self.period } else { SECOND_SCAN };
                 scan_at = next_scan.max(begun + pause);
             }
@@ -175,24 +178,27 @@ impl Provisioner {
         self.shared.volumes.is_listed() && self.tasks.len() < TASKS_COUNT_MAX
     }
 
-    /// Scans all folders. Whether the scan found what the one before it found.
-    async fn scan(&mut self) -> bool {
-        let shared = Arc::clone(&self.shared);
-        let configuration = self.configuration.clone();
-        let scanned = spawn_blocking(move || {
-            let devices = Devices::new(&shared.node.machine);
-            let ledger = shared.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-            Scanner { devices: &devices, ledger: &ledger, kubelet: &shared.kubelet }
-                .scan(&configuration)
-        });
-        let scan = match scanned.await {
-            Ok(Ok(scan)) => scan,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "the mount table cannot be read; no disk is found until it can");
-                self.shared.metrics.scans.with_label_values(&["failed"]).inc();
-                return true;
+    /// Scans all folders. Whether the scan found what the one before it found, and how long it took.
+    async fn scan(&mut self) -> (bool, Duration) {
+        let (begun, scan) = loop {
+            let begun = Instant::now();
+            let shared = Arc::clone(&self.shared);
+            let configuration = self.configuration.clone();
+            let scanned = spawn_blocking(move || {
+                let devices = Devices::new(&shared.node.machine);
+                shared.scanner(&devices, &shared.marks()).scan(&configuration)
+            });
+            match self.answered(scanned).await {
+                // The next one leaves out what does not answer.
+                None => {}
+                Some(Ok(Ok(scan))) => break (begun, scan),
+                Some(Ok(Err(error))) => {
+                    tracing::warn!(%error, "the mount table cannot be read; no disk is found until it can");
+                    self.shared.metrics.scans.with_label_values(&["failed"]).inc();
+                    return (true, begun.elapsed());
+                }
+                Some(Err(_)) => return (true, begun.elapsed()),
             }
-            Err(_) => return true,
         };
         self.shared.metrics.scans.with_label_values(&["ok"]).inc();
         self.scans_count += 1;
@@ -203,7 +209,24 @@ impl Provisioner {
                 "a discovery folder cannot be read; nothing is done about its disks"
             );
         }
-        self.take_in(scan)
+        (self.take_in(scan), begun.elapsed())
+    }
+
+    /// The result of a scan; nothing if a disk does not answer. The thread of such a scan is left to it.
+    async fn answered<T>(&self, mut scanned: JoinHandle<T>) -> Option<Result<T, JoinError>> {
+        loop {
+            if let Ok(scanned) = timeout(ANSWER_POLL, &mut scanned).await {
+                return Some(scanned);
+            }
+            let given_up = self.shared.inspected.give_up(ANSWER_EXPECTED);
+            for path in &given_up {
+                let path = path.display();
+                tracing::warn!(%path, "a disk does not answer; nothing is done about it until it does");
+            }
+            if !given_up.is_empty() {
+                return None;
+            }
+        }
     }
 
     fn take_in(&mut self, mut scan: Scan) -> bool {

@@ -15,6 +15,7 @@ use super::metrics::LocalMetrics;
 use super::node::{LocalNode, LocalNodeError};
 use super::provisioner::Provisioner;
 use super::shared::{EventCounts, Shared};
+use super::unanswered::Inspected;
 use super::volumes::LocalVolumes;
 use crate::api::local_volume::label_value;
 use crate::client::resource::ResourceKind;
@@ -97,6 +98,7 @@ pub async fn run(
         volumes,
         metrics,
         events: EventCounts::default(),
+        inspected: Inspected::default(),
         kubelet,
     });
     let mut provisioner = Provisioner::new(shared, configuration, period);

@@ -13,10 +13,14 @@ use rustix::fs::{OFlags, major, minor, statvfs};
 use super::configuration::{DiscoveryClass, LocalConfiguration, OfferedMode};
 use super::device::{BlockDevice, DeviceNumber, Devices};
 use super::found::{EntryKey, Found, PathTarget, Scan};
-use super::ledger::{Ledger, mark_on_file_system};
+use super::ledger::{LedgerMarks, mark_on_file_system};
 use super::mounts::{Mount, Mounts};
 use super::overlap::mark_shared;
+use super::unanswered::Inspected;
 use crate::disks::{Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, Unusable};
+
+/// Why a disk is unusable whose inspection does not end.
+const NO_ANSWER: &str = "the disk does not answer";
 
 /// What a scan needs besides the folders.
 #[derive(Debug)]
@@ -24,7 +28,9 @@ pub struct Scanner<'a> {
     /// The devices of the machine.
     pub devices: &'a Devices,
     /// The marks that are not on the disks.
-    pub ledger: &'a Ledger,
+    pub ledger: &'a LedgerMarks,
+    /// What is inspected at the moment, and what does not answer.
+    pub inspected: &'a Inspected,
     /// The folder of the kubelet, below which it mounts what pods use.
     pub kubelet: &'a Path,
 }
@@ -107,6 +113,9 @@ impl Scanner<'_> {
             device: String::new(),
             target: None,
             stack: BTreeSet::new(),
+        };
+        let Some(_inspected) = self.inspected.begin(&path) else {
+            return unusable(Unusable::Unreadable(NO_ANSWER.into()));
         };
         match self.disk(mounts, own_disks, class, &path) {
             Ok(Ok((disk, device))) => Found {

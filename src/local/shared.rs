@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::api::VolumeRequests;
-use super::ledger::Ledger;
+use super::device::Devices;
+use super::ledger::{Ledger, LedgerMarks};
 use super::metrics::LocalMetrics;
 use super::node::LocalNode;
+use super::scan::Scanner;
+use super::unanswered::Inspected;
 use super::volumes::LocalVolumes;
+
 /// What all tasks share.
 pub(super) struct Shared {
     pub(super) requests: VolumeRequests,
@@ -17,8 +21,25 @@ pub(super) struct Shared {
     pub(super) volumes: Arc<LocalVolumes>,
     pub(super) metrics: Arc<LocalMetrics>,
     pub(super) events: EventCounts,
+    pub(super) inspected: Inspected,
     /// The folder of the kubelet, below which it mounts what pods use.
     pub(super) kubelet: PathBuf,
+}
+
+impl Shared {
+    /// The marks in the ledger as they are now.
+    pub(super) fn marks(&self) -> LedgerMarks {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner).marks()
+    }
+
+    /// A scanner that knows these devices and marks.
+    pub(super) fn scanner<'a>(
+        &'a self,
+        devices: &'a Devices,
+        ledger: &'a LedgerMarks,
+    ) -> Scanner<'a> {
+        Scanner { devices, ledger, inspected: &self.inspected, kubelet: &self.kubelet }
+    }
 }
 
 /// How often each event was recorded, by the disk or StorageClass that it is about and its reason.

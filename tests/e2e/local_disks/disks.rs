@@ -94,6 +94,19 @@ impl NodeDisks {
         self.mounts.push(point.to_owned());
     }
 
+    /// Mounts a file system that answers no call until what is returned is dropped, as a disk that hangs: one in user space
+    /// whose program does not read its requests.
+    pub(crate) fn mount_silent(&mut self, point: &Path) -> File {
+        let device = File::options().read(true).write(true).open("/dev/fuse").unwrap();
+        let options = "fd=0,rootmode=40000,user_id=0,group_id=0";
+        let mut command = Command::new("mount");
+        let command = command.args(["-i", "-t", "fuse", "-o", options, "silent"]).arg(point);
+        let mounted = command.stdin(device.try_clone().unwrap()).status().unwrap();
+        assert!(mounted.success(), "{}: {mounted}", point.display());
+        self.mounts.push(point.to_owned());
+        device
+    }
+
     pub(crate) fn unmount(&mut self, point: &Path) {
         run("umount", &[&point.to_string_lossy()]);
         self.mounts.retain(|mounted| mounted != point);

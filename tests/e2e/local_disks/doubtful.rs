@@ -22,6 +22,7 @@ pub(super) const CASES: &[Case] = &[
     case!(a_disk_is_not_cleaned_while_a_pod_has_it_mounted),
     case!(a_node_of_a_former_name_gets_its_own_disk_back_and_no_other),
     case!(what_is_no_disk_is_reported_and_never_offered),
+    case!(a_disk_that_does_not_answer_holds_up_no_other),
     case!(a_node_loses_its_taint_once_its_disks_are_offered),
 ];
 
@@ -252,4 +253,24 @@ fn a_node_loses_its_taint_once_its_disks_are_offered() {
         if *taints == json!([taint("example.com/other")]) { Ok(()) } else { Err(local.log()) }
     });
     assert_eq!(scene.volumes().len(), 1, "pods find the disks that they wait for");
+}
+
+/// A call on a disk that hangs does not return: the scan goes on without it, and the others are offered, used and cleaned.
+fn a_disk_that_does_not_answer_holds_up_no_other() {
+    let plane = Plane::shared(Peers::WithBinder);
+    let mut scene = Scene::new(plane, "silent");
+    let point = scene.disks.path("fast/silent");
+    fs::create_dir(&point).unwrap();
+    let silent = scene.disks.mount_silent(&point);
+    let local = scene.start();
+    scene.disks.file_system("vol1", 32);
+    let volume = scene.volume("fast/vol1", "Available", "");
+    let reported = scene.event(&local, "DiskUnusable");
+    assert!(reported.contains("the disk does not answer"), "{reported}");
+    scene.bind("data", &volume);
+    scene.write_as_pod("fast/vol1");
+    scene.delete_claim("data");
+    scene.volume("fast/vol1", "Available", &uid(&volume));
+    assert!(scene.names("fast/vol1").is_empty());
+    drop(silent);
 }

@@ -51,6 +51,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`model`] | values: quantities, access modes, selectors, node affinity, volumes, claims, classes |
+//! | [`attach`] | how far a volume is on its way to a node, and whose turn it is |
 //! | [`disks`] | local disks: what they are recognized by, and the next step for each |
 //! | [`binding`] | what fits what, what is known of the cluster, and the next step of a binding |
 //! | [`rules`] | admission rules and mutations, one file each, and their evaluation |
@@ -192,7 +193,7 @@
 //! assert!(!rule.denied.is_empty() && !rule.allowed.is_empty());
 //! assert!(RULES.iter().all(|rule| !rule.request_types.is_empty()));
 //! ```
-pub use bindery_core::{binding, disks, model, rules};
+pub use bindery_core::{attach, binding, disks, model, rules};
 
 pub mod api;
 pub mod certificates;

@@ -47,6 +47,24 @@ wire! {
         claim_name: Option<Text<'a>> = "claimName",
     }
 
+    struct OwnedPodWire<'a> {
+        metadata: OwnedPodMetadata<'a> = "metadata",
+    }
+
+    struct OwnedPodMetadata<'a> {
+        labels: TemplateLabels<'a> = "labels",
+        owner_references: List<PodOwner<'a>> = "ownerReferences",
+    }
+
+    struct TemplateLabels<'a> {
+        template_hash: Option<Text<'a>> = "pod-template-hash",
+    }
+
+    struct PodOwner<'a> {
+        kind: Option<Text<'a>> = "kind",
+        name: Option<Text<'a>> = "name",
+    }
+
     struct PodStatus<'a> {
         phase: Option<Text<'a>> = "phase",
     }
@@ -64,6 +82,68 @@ pub fn pod(text: &str) -> Result<Option<Pod>, serde_json::Error> {
 /// Reads a pod from its JSON text, finished or not.
 pub fn any_pod(text: &str) -> Result<Pod, serde_json::Error> {
     Ok(to_model(&read_whole(text)?))
+}
+
+/// How far a pod is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodProgress {
+    /// No container has run, as its volumes are not mounted or for another reason.
+    NotStarted,
+    /// One of its containers has run, so its volumes are mounted.
+    Started,
+    /// It has finished.
+    Finished,
+}
+
+/// Reads from a pod's JSON text how far it is.
+///
+/// Kubernetes: `pkg/kubelet/kubelet_pods.go`, `getPhase`: a pod is Pending until a container runs.
+pub fn progress(text: &str) -> Result<PodProgress, serde_json::Error> {
+    let wire = read_whole(text)?;
+    let phase = wire.status.as_ref().map(|status| status.phase.or_empty()).unwrap_or_default();
+    Ok(match phase {
+        "Succeeded" | "Failed" => PodProgress::Finished,
+        "Running" => PodProgress::Started,
+        _ => PodProgress::NotStarted,
+    })
+}
+
+/// What keeps pods running, and is explained by them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// A StatefulSet.
+    StatefulSet,
+    /// A Deployment.
+    Deployment,
+}
+
+impl Workload {
+    /// Its kind.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::StatefulSet => "StatefulSet",
+            Self::Deployment => "Deployment",
+        }
+    }
+}
+
+/// Reads from a pod's JSON text whether a workload of this name made it.
+///
+/// Kubernetes: `pkg/controller/deployment/sync.go`, `getNewReplicaSet`: the `ReplicaSet` of a Deployment is named after it
+/// and the hash of the pod's template, which the pod has as a label.
+pub fn is_of(text: &str, workload: Workload, name: &str) -> Result<bool, serde_json::Error> {
+    let wire: OwnedPodWire<'_> = parse(text, LabelUse::Skip)?.value;
+    let hash = wire.metadata.labels.template_hash.or_empty();
+    Ok(wire.metadata.owner_references.0.iter().any(|owner| {
+        let (kind, owner) = (owner.kind.or_empty(), owner.name.or_empty());
+        match workload {
+            Workload::StatefulSet => kind == "StatefulSet" && owner == name,
+            Workload::Deployment => {
+                let rest = owner.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+                kind == "ReplicaSet" && !hash.is_empty() && rest == Some(hash)
+            }
+        }
+    }))
 }
 
 /// One page of a list of pods, for those that use a claim.
@@ -194,8 +274,39 @@ mod tests {
             assert_eq!(pod(&text).unwrap(), None, "{phase}");
             assert!(any_pod(&text).unwrap().uses(&ClaimKey::new("db", "data")), "{phase}");
         }
+        for (phase, expected) in [
+            ("Pending", PodProgress::NotStarted),
+            ("", PodProgress::NotStarted),
+            ("Running", PodProgress::Started),
+            ("Failed", PodProgress::Finished),
+        ] {
+            assert_eq!(progress(&web(phase, Some("n1")).to_string()).unwrap(), expected);
+        }
         let bare = json!({"metadata": {"name": "x"}, "spec": {"volumes": null}});
         assert_eq!(pod(&bare.to_string()).unwrap().unwrap().claims, []);
+    }
+
+    #[test]
+    fn a_pod_is_of_the_workload_that_owns_it_or_its_replica_set() {
+        let owned = |kind: &str, owner: &str, labels: Value| {
+            let owners = json!([{"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": "u", "controller": true}]);
+            json!({"metadata": {"name": "x", "labels": labels, "ownerReferences": owners}, "spec": {}}).to_string()
+        };
+        let set = owned("StatefulSet", "web", json!({}));
+        let deployed =
+            owned("ReplicaSet", "web-5d4f", json!({"pod-template-hash": "5d4f", "app": "web"}));
+        for (text, workload, name, expected) in [
+            (&set, Workload::StatefulSet, "web", true),
+            (&set, Workload::StatefulSet, "we", false),
+            (&set, Workload::Deployment, "web", false),
+            (&deployed, Workload::Deployment, "web", true),
+            (&deployed, Workload::Deployment, "web-5d4f", false),
+            (&deployed, Workload::StatefulSet, "web", false),
+            (&owned("ReplicaSet", "web-", json!({})), Workload::Deployment, "web", false),
+            (&json!({"metadata": {"name": "x"}}).to_string(), Workload::StatefulSet, "web", false),
+        ] {
+            assert_eq!(is_of(text, workload, name).unwrap(), expected, "{text} {name}");
+        }
     }
 
     #[test]

@@ -383,8 +383,13 @@ fn names_that_do_not_exist_are_rejected_with_similar_ones() {
             "error: PVC \"db/nothing-like-it\" does not exist in stdin; check name and namespace\n",
         ),
         (
-            "node/a",
-            "error: \"node/a\" is of a kind that is not explained; write pvc/NAME, pv/NAME or pod/NAME, with -n NAMESPACE\n",
+            "secret/a",
+            "error: \"secret/a\" is of a kind that is not explained; write pvc/NAME, pv/NAME, pod/NAME, statefulset/NAME, \
+             deployment/NAME or node/NAME, with -n NAMESPACE\n",
+        ),
+        (
+            "node/node-c",
+            "error: Node \"node-c\" does not exist in stdin; there is node-a, node-b\n",
         ),
     ] {
         let run = explain(STATE, &[object]);

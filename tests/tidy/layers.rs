@@ -56,6 +56,7 @@ const BELOW_PROCESSES: &[&str] = &[
 /// they may name.
 const LAYERS: &[Layer] = &[
     Layer { name: "model", imports: &[], libraries: Libraries::Any, reach: Reach::Values },
+    Layer { name: "attach", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
     Layer { name: "disks", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
     Layer { name: "binding", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
     Layer {
@@ -68,7 +69,7 @@ const LAYERS: &[Layer] = &[
     // Secrets hold certificates.
     Layer {
         name: "api",
-        imports: &["model", "disks", "binding", "rules", "certificates"],
+        imports: &["model", "attach", "disks", "binding", "rules", "certificates"],
         libraries: Libraries::Only(&[
             "thiserror",
             "jiff",
@@ -141,6 +142,7 @@ const LAYERS: &[Layer] = &[
         name: "cli",
         imports: &[
             "model",
+            "attach",
             "binding",
             "rules",
             "api",

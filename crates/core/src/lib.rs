@@ -2,6 +2,7 @@
 #![doc = ""]
 #![doc = include_str!("../README.md")]
 
+pub mod attach;
 pub mod binding;
 pub mod disks;
 pub mod model;

@@ -314,18 +314,25 @@ nearest first; the nodes, if binding is delayed; the provisioner that has to cre
 and one command after which the binder binds it. A PersistentVolume with fewer mismatches is nearer. Of \
 equally many, the one whose hardest mismatch is easiest to fix comes first (labels, StorageClass, attributes class, size, \
 access modes, volume mode, phase, claimRef, node); then the smallest difference in size; then the name.\n\n\
+For a pod that has a node and has not started, and for its bound PersistentVolumeClaims: how far each PersistentVolume is \
+on its way to that node, whose turn it is (attach/detach controller, driver, kubelet, administrator), and what is safe. \
+That a VolumeAttachment be deleted by hand is advised only where the Node no longer exists. A dump has to hold \
+VolumeAttachments, CSIDrivers and CSINodes for it. For a StatefulSet, a Deployment or a Node: its pods that have not \
+started; for a Node also how many volumes of each driver are attached.\n\n\
 An account that may not list PersistentVolumes gets the last event of a binder about the PersistentVolumeClaim, with a \
 note that any account that may write events could have written it. Dumps may hold nodes, pods and events too; what depends \
 on objects that a dump may not hold is unknown (see bindery plan --help).\n\n\
 Exit codes: 0 bound, or will be without help; 1 needs a fix.\n\n\
 Examples:\n  \
 bindery explain pvc/data -n db\n  \
+bindery explain statefulset web -n db\n  \
 kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml | bindery why pvc/db/data -f -\n  \
 bindery explain pod/web-0 -n web -o markdown")]
 pub struct ExplainArgs {
-    /// What to explain: `pvc/NAME`, `pv/NAME` or `pod/NAME`; also `pvc/NAMESPACE/NAME`.
-    #[arg(value_name = "KIND/NAME")]
-    pub object: String,
+    /// What to explain: `pvc/NAME`, `pv/NAME`, `pod/NAME`, `statefulset/NAME`, `deployment/NAME` or `node/NAME`; also
+    /// `pvc NAME` and `pvc/NAMESPACE/NAME`.
+    #[arg(value_name = "KIND/NAME", num_args = 1..=2, required = true)]
+    pub object: Vec<String>,
     /// A dump of PersistentVolumes, PersistentVolumeClaims, StorageClasses and pods, or `-` for standard input;
     /// repeatable. One without metadata.uid is still to be created and is judged as `check` judges it. Without a file,
     /// the cluster is read.

@@ -2,6 +2,8 @@
 //!
 //! The API server does not verify the source of an event, so a note says so.
 
+use std::fmt::Display;
+
 use super::claim::{is_in_name_of, last};
 use super::pod;
 use super::related::{self, PartialList, event_object, found};
@@ -27,18 +29,23 @@ pub(super) fn explain(
     match target {
         ExplainTarget::Claim(key) => of_claim(cluster, key),
         ExplainTarget::Pod(key) => {
-            let (pod, _) = related::pod(cluster, key)?;
+            let pod = related::pod(cluster, key)?.pod;
             let claims: Result<Vec<Explanation>, Failure> =
                 pod.claims.iter().map(|claim| of_claim(cluster, claim)).collect();
             let mut explanation = pod::of_claims(&pod, claims?);
             explanation.notes.push(NOTE.to_owned());
             Ok(explanation)
         }
-        ExplainTarget::Volume(name) => Err(Failure::unreachable(format!(
-            "PV \"{name}\" cannot be explained: you may not list PersistentVolumes; use an account that may, or a \
-             dump"
-        ))),
+        ExplainTarget::Volume(name) => Err(forbidden("PV", name)),
+        ExplainTarget::Workload(kind, key) => Err(forbidden(kind.as_str(), key)),
+        ExplainTarget::Node(name) => Err(forbidden("Node", name)),
     }
+}
+
+fn forbidden(what: &str, name: &impl Display) -> Failure {
+    Failure::unreachable(format!(
+        "{what} \"{name}\" cannot be explained: you may not list PersistentVolumes; use an account that may, or a dump"
+    ))
 }
 
 fn of_claim(cluster: &ClusterClient, key: &ClaimKey) -> Result<Explanation, Failure> {

@@ -1,13 +1,15 @@
-//! `bindery explain`: the state of a claim, a volume or a pod, and the command that fixes it.
+//! `bindery explain`: the state of a claim, a volume, a pod, a workload or a node, and the command that fixes it.
 //!
 //! The cluster is settled as a plan settles it, so that an explanation never contradicts the plan; every
 //! mismatch of every candidate comes from the binder's own comparison, and a command is shown only if the
 //! binder's decisions say that the claim is served after it.
 
+mod attachment;
 mod claim;
 mod command;
 mod limited;
 mod nearness;
+mod node;
 mod placement;
 mod pod;
 mod related;
@@ -18,6 +20,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod volume;
+mod workload;
 
 pub use self::related::events_path;
 use self::report::Explanation;
@@ -64,9 +67,15 @@ fn explanation(arguments: &ExplainArgs) -> Result<Explanation, Failure> {
 
 fn explain(cluster: &SettledCluster, target: &ExplainTarget) -> Result<Explanation, Failure> {
     match target {
-        ExplainTarget::Claim(key) => claim::explain(cluster, key),
+        ExplainTarget::Claim(key) => {
+            let mut explanation = claim::explain(cluster, key)?;
+            pod::attach_claim(&mut explanation, attachment::of_claim(cluster, key));
+            Ok(explanation)
+        }
         ExplainTarget::Volume(name) => volume::explain(cluster, name),
         ExplainTarget::Pod(key) => pod::explain(cluster, key),
+        ExplainTarget::Workload(kind, key) => workload::explain(cluster, *kind, key),
+        ExplainTarget::Node(name) => node::explain(cluster, name),
     }
 }
 

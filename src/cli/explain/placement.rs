@@ -9,7 +9,9 @@ use super::related::PartialList;
 use super::report::{ExcludedNode, Explanation, ReportedEvent};
 use crate::api::scheduling::host;
 use crate::cli::preview::settled::SettledCluster;
-use crate::model::{AccessMode, ClaimKey, Constraints, Host, NodeAffinity, Pod, PodKey, Volume};
+use crate::model::{
+    AccessMode, ClaimKey, Constraints, Host, NodeAffinity, Pod, PodKey, Volume, VolumeName,
+};
 
 /// The source of the scheduler's events.
 const SCHEDULER: &str = "default-scheduler";
@@ -20,6 +22,8 @@ pub(super) struct Placement<'a> {
     pub(super) pod: &'a Pod,
     pub(super) constraints: &'a Constraints,
     pub(super) claims: &'a [Explanation],
+    /// Volumes whose attachments are known: what the pods of other nodes say of them is of no matter.
+    pub(super) followed: BTreeSet<VolumeName>,
 }
 
 /// Why a pod cannot run on any node, or on its own.
@@ -139,7 +143,8 @@ impl Placement<'_> {
     /// A volume for one node at a time that another pod has on another node.
     fn held_elsewhere(&self, key: &ClaimKey, volume: &Volume, node: &str) -> Option<String> {
         let shared = [AccessMode::ReadWriteMany, AccessMode::ReadOnlyMany];
-        if shared.into_iter().any(|mode| volume.access_modes.has(mode)) {
+        let is_shared = shared.into_iter().any(|mode| volume.access_modes.has(mode));
+        if is_shared || self.followed.contains(&volume.name) {
             return None;
         }
         let PartialList { found: users, .. } = self.cluster.users(key);

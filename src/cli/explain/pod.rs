@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::attachment::{self, VolumesOnWay};
 use super::claim;
 use super::placement::{Placement, PlacementVerdict};
+use super::related::PodDetail;
 use super::report::{Explanation, NodeVolumes};
 use crate::binding::Collection;
 use crate::cli::exit::Failure;
@@ -14,7 +16,7 @@ use crate::model::{AccessMode, ClaimKey, Pod, PodKey};
 
 /// Explains the pod of this name.
 pub(super) fn explain(cluster: &SettledCluster, key: &PodKey) -> Result<Explanation, Failure> {
-    let (pod, constraints) = cluster.pod(key)?;
+    let PodDetail { pod, constraints, progress } = cluster.pod(key)?;
     let mut claims = Vec::new();
     for claim in &pod.claims {
         let is_denied = cluster.denied.claims.contains_key(claim);
@@ -24,7 +26,14 @@ pub(super) fn explain(cluster: &SettledCluster, key: &PodKey) -> Result<Explanat
             missing(cluster, claim)
         });
     }
-    let placement = Placement { cluster, pod: &pod, constraints: &constraints, claims: &claims };
+    let on_way = attachment::on_way(cluster, &pod, progress);
+    let placement = Placement {
+        cluster,
+        pod: &pod,
+        constraints: &constraints,
+        claims: &claims,
+        followed: on_way.followed(),
+    };
     let verdict = placement.judge();
     let taken = taken(cluster, &pod);
     let mut explanation = of_claims(&pod, claims);
@@ -32,7 +41,31 @@ pub(super) fn explain(cluster: &SettledCluster, key: &PodKey) -> Result<Explanat
     if let (Some(text), false) = (taken, explanation.stuck) {
         end(&mut explanation, "stuck", &text);
     }
+    attach(&mut explanation, on_way);
     Ok(explanation)
+}
+
+/// Adds how far its volumes are on their way to its node. Problems of its claims and of the node come first.
+fn attach(explanation: &mut Explanation, on_way: VolumesOnWay) {
+    if let (Some((outcome, text)), false) = (on_way.verdict(), explanation.stuck) {
+        end(explanation, outcome, &text);
+        explanation.stuck = outcome != "waits";
+    }
+    add(explanation, on_way);
+}
+
+/// Adds how far the volume of a claim is on its way to the nodes of its pods.
+pub(super) fn attach_claim(explanation: &mut Explanation, on_way: VolumesOnWay) {
+    if let Some((outcome, text)) = on_way.verdict() {
+        explanation.stuck |= outcome == "stuck";
+        explanation.summary.extend(["; its pod ", &text]);
+    }
+    add(explanation, on_way);
+}
+
+fn add(explanation: &mut Explanation, VolumesOnWay { volumes, notes }: VolumesOnWay) {
+    explanation.notes.extend(notes);
+    explanation.attachments = volumes;
 }
 
 /// Adds why nodes are excluded. Problems of its claims come first.

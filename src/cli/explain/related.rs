@@ -8,7 +8,7 @@ use std::fmt::Display;
 use super::target::nearby;
 use crate::api::event::{Event, event};
 use crate::api::list::items;
-use crate::api::pods::{any_pod, pod as unfinished};
+use crate::api::pods::{PodProgress, any_pod, pod as unfinished, progress};
 use crate::api::scheduling::constraints;
 use crate::binding::{Collection, ObjectKey};
 use crate::cli::exit::Failure;
@@ -26,6 +26,17 @@ pub(super) struct PartialList<T> {
     pub found: Vec<T>,
     /// Why not all was.
     pub note: Option<String>,
+}
+
+/// A pod, as an explanation reads it.
+#[derive(Clone, Debug)]
+pub(super) struct PodDetail {
+    /// The pod.
+    pub pod: Pod,
+    /// What it asks of its node.
+    pub constraints: Constraints,
+    /// How far it is.
+    pub progress: PodProgress,
 }
 
 /// Kind, namespace and name of the object that events are about.
@@ -82,25 +93,41 @@ impl SettledCluster {
         &self,
         node: impl Fn(&str) -> Result<T, serde_json::Error>,
     ) -> PartialList<T> {
-        if let Some(cluster) = &self.state.cluster {
-            return listed(cluster, NODES, "Node", node);
-        }
-        let is_whole = self.state.listed.has(Collection::Nodes);
-        self.shown("Node", node).lacking(self, Collection::Nodes, is_whole, "which Nodes there are")
+        self.all((Collection::Nodes, "Node", NODES), node)
     }
 
     /// The pods that use a claim and have not finished.
     pub(super) fn users(&self, key: &ClaimKey) -> PartialList<Pod> {
-        let PartialList { found, note } = if let Some(cluster) = &self.state.cluster {
-            let path = format!("/api/v1/namespaces/{}/pods", key.namespace);
-            listed(cluster, &path, "Pod", unfinished)
-        } else {
-            let is_whole = self.state.listed.has(Collection::Pods);
-            let shown = self.shown("Pod", unfinished);
-            shown.lacking(self, Collection::Pods, is_whole, "which Pods there are")
-        };
-        let found = found.into_iter().flatten().filter(|pod| pod.uses(key)).collect();
-        PartialList { found, note }
+        let mut pods = self.unfinished_pods(&key.namespace);
+        pods.found.retain(|pod| pod.uses(key));
+        pods
+    }
+
+    /// The pods of a namespace that have not finished.
+    pub(super) fn unfinished_pods(&self, namespace: &str) -> PartialList<Pod> {
+        let PartialList { found, note } = self.pods_in(namespace, unfinished);
+        let found = found.into_iter().flatten();
+        PartialList { found: found.filter(|pod| *pod.key.namespace == *namespace).collect(), note }
+    }
+
+    /// The pods of a namespace, each as `pod` reads it; a dump shows those of others too.
+    pub(super) fn pods_in<T>(
+        &self,
+        namespace: &str,
+        pod: impl Fn(&str) -> Result<T, serde_json::Error>,
+    ) -> PartialList<T> {
+        let path = format!("/api/v1/namespaces/{namespace}/pods");
+        self.all((Collection::Pods, "Pod", &path), pod)
+    }
+
+    /// The pods of a node, each as `pod` reads it; a dump shows those of others too.
+    pub(super) fn pods_on<T>(
+        &self,
+        node: &str,
+        pod: impl Fn(&str) -> Result<T, serde_json::Error>,
+    ) -> PartialList<T> {
+        let path = format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{node}");
+        self.all((Collection::Pods, "Pod", &path), pod)
     }
 
     /// The objects of a kind that a dump shows.
@@ -113,15 +140,29 @@ impl SettledCluster {
         read(of_kind.map(|other| &*other.text), kind, &self.state.source, object)
     }
 
-    /// The pod of this name, and what it asks of its node.
-    pub(super) fn pod(&self, key: &PodKey) -> Result<(Pod, Constraints), Failure> {
+    /// The objects of a collection, as `object` reads them; `path` is where a cluster lists them.
+    pub(super) fn all<T>(
+        &self,
+        (collection, kind, path): (Collection, &str, &str),
+        object: impl Fn(&str) -> Result<T, serde_json::Error>,
+    ) -> PartialList<T> {
+        if let Some(cluster) = &self.state.cluster {
+            return listed(cluster, path, kind, object);
+        }
+        let is_whole = self.state.listed.has(collection);
+        let fact = format!("which {} there are", collection.label());
+        self.shown(kind, object).lacking(self, collection, is_whole, &fact)
+    }
+
+    /// The pod of this name, what it asks of its node, and how far it is.
+    pub(super) fn pod(&self, key: &PodKey) -> Result<PodDetail, Failure> {
         if let Some(cluster) = &self.state.cluster {
             return pod(cluster, key);
         }
         let PartialList { found: pods, note } = self.shown("Pod", whole_pod);
-        let found = pods.iter().find(|(pod, _)| pod.key == *key).cloned();
+        let found = pods.iter().find(|one| one.pod.key == *key).cloned();
         let unread = note.map(|note| Failure::usage(format!("{note}; make a new dump")));
-        let names = || pods.iter().map(|(pod, _)| pod.key.to_string());
+        let names = || pods.iter().map(|one| one.pod.key.to_string());
         found
             .ok_or_else(|| unread.unwrap_or_else(|| self.missing("pod", &key.to_string(), names())))
     }
@@ -148,8 +189,9 @@ impl<T> PartialList<T> {
     }
 }
 
-fn whole_pod(text: &str) -> Result<(Pod, Constraints), serde_json::Error> {
-    Ok((any_pod(text)?, constraints(text)?))
+fn whole_pod(text: &str) -> Result<PodDetail, serde_json::Error> {
+    let (pod, constraints) = (any_pod(text)?, constraints(text)?);
+    Ok(PodDetail { pod, constraints, progress: progress(text)? })
 }
 
 /// The objects of a kind, as far as they can be read.
@@ -210,8 +252,8 @@ pub(super) fn events(cluster: &ClusterClient, object: EventObject<'_>) -> Partia
     listed(cluster, &path_of_events(object), "Event", event)
 }
 
-/// A pod and what it asks of its node, asked of the cluster.
-pub(super) fn pod(cluster: &ClusterClient, key: &PodKey) -> Result<(Pod, Constraints), Failure> {
+/// A pod, asked of the cluster.
+pub(super) fn pod(cluster: &ClusterClient, key: &PodKey) -> Result<PodDetail, Failure> {
     let path = format!("/api/v1/namespaces/{}/pods/{}", key.namespace, key.name);
     let text = found(cluster.get(&path), "pod", key)?;
     whole_pod(&text)

@@ -5,7 +5,7 @@ use std::iter;
 
 use super::report::{
     AwaitedProvisioner, CandidateMismatches, ExcludedNode, Explanation, Fix, NodeVolumes,
-    ReportedEvent,
+    ReportedAttachment, ReportedEvent,
 };
 use crate::cli::output::{Colour, readable};
 use crate::cli::render::Render;
@@ -52,6 +52,9 @@ fn text(explanation: &Explanation, extent: Extent) -> String {
         let _ = writeln!(out, "  not on node {}: {}", excluded.node, excluded.reasons.join("; "));
     }
     more(&mut out, "  ", explanation.excluded.len(), NODES_MAX, extent);
+    for one in &explanation.attachments {
+        let _ = writeln!(out, "  {}: {}", one.turn.unwrap_or("not known"), one.message);
+    }
     if let Some(awaited) = &explanation.provisioner {
         let _ = match &awaited.last_event {
             Some(event) => {
@@ -60,8 +63,8 @@ fn text(explanation: &Explanation, extent: Extent) -> String {
             None => writeln!(out, "  no event of provisioner \"{}\"", awaited.name),
         };
     }
-    for claim in &explanation.claims {
-        let inner = text(claim, extent);
+    for inner in explanation.claims.iter().chain(&explanation.pods) {
+        let inner = text(inner, extent);
         let inner = inner.lines().map(|line| format!("  {line}\n"));
         out.extend(inner);
     }
@@ -170,6 +173,15 @@ fn markdown(explanation: &Explanation) -> String {
     let row = |one: &ExcludedNode| [format!("`{}`", one.node), cell(&one.reasons.join("; "))];
     let rows: Vec<_> = excluded.iter().map(row).collect();
     out.push_str(&table::markdown("| node | why not |\n|---|---|", &rows, ROWS_MAX));
+    let row = |one: &ReportedAttachment| {
+        [
+            format!("`{}`", one.volume),
+            one.turn.unwrap_or("not known").to_owned(),
+            cell(&one.message),
+        ]
+    };
+    let rows: Vec<_> = explanation.attachments.iter().map(row).collect();
+    out.push_str(&table::markdown("| PV | next to act | state |\n|---|---|---|", &rows, ROWS_MAX));
     if let Some(AwaitedProvisioner { name, last_event }) = &explanation.provisioner {
         let _ = match last_event {
             Some(event) => {
@@ -182,8 +194,8 @@ fn markdown(explanation: &Explanation) -> String {
     for (word, Fix { effect, command, .. }) in fixes(explanation, ["To fix it", "Or"]) {
         let _ = write!(out, "\n{word} ({}):\n\n```\n{command}\n```\n", cell(effect));
     }
-    for claim in &explanation.claims {
-        out.extend(["\n", &markdown(claim)]);
+    for inner in explanation.claims.iter().chain(&explanation.pods) {
+        out.extend(["\n", &markdown(inner)]);
     }
     out
 }

@@ -40,6 +40,8 @@ pub(super) struct Explanation {
     /// What the binder wrote about the claim last, where volumes cannot be listed; of a pod, what the scheduler
     /// wrote.
     pub event: Option<ReportedEvent>,
+    /// Of a pod that has a node and has not started: how far each of its volumes is on its way there.
+    pub attachments: Vec<ReportedAttachment>,
     /// Limits of the explanation.
     pub notes: Vec<String>,
     /// The command that fixes it.
@@ -48,6 +50,8 @@ pub(super) struct Explanation {
     pub alternatives: Vec<Fix>,
     /// Of a pod: its claims.
     pub claims: Vec<Explanation>,
+    /// Of a workload or a node: its pods that have not started.
+    pub pods: Vec<Explanation>,
     /// Whether the claim gets its volume when a pod that uses it gets its node.
     #[serde(skip)]
     pub is_delayed: bool,
@@ -96,6 +100,23 @@ pub(super) struct ExcludedNode {
     pub node: String,
     /// Why it is excluded.
     pub reasons: Vec<String>,
+}
+
+/// How far a volume is on its way to the node of a pod.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct ReportedAttachment {
+    /// The volume.
+    pub volume: String,
+    /// The node.
+    pub node: String,
+    /// How far it is, by a stable name.
+    pub step: &'static str,
+    /// Who is to act next; none if it is not known.
+    pub turn: Option<&'static str>,
+    /// Whether it does not go on by itself, or failed so far.
+    pub stuck: bool,
+    /// All of it in one line.
+    pub message: String,
 }
 
 /// A provisioner that has to create a volume.

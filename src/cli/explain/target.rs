@@ -1,5 +1,6 @@
-//! The object to explain: `pvc/NAME`, `pv/NAME` or `pod/NAME`, as kubectl spells it.
+//! The object to explain: `pvc/NAME`, `pod/NAME` and so on, or `pvc NAME`, as kubectl spells them.
 
+use crate::api::pods::Workload;
 use crate::cli::exit::Failure;
 use crate::cli::input::object_id::{claim_key, volume_key};
 use crate::cli::report::ReportedObject;
@@ -15,14 +16,21 @@ pub(super) enum ExplainTarget {
     Volume(VolumeName),
     /// A pod.
     Pod(PodKey),
+    /// A StatefulSet or a Deployment, by namespace and name.
+    Workload(Workload, PodKey),
+    /// A node.
+    Node(Box<str>),
 }
 
 impl ExplainTarget {
-    /// Reads `KIND/NAME`, or `KIND/NAMESPACE/NAME`; `namespace` stands in where none is given.
-    pub(super) fn parse(text: &str, namespace: &str) -> Result<Self, Failure> {
+    /// Reads `KIND/NAME`, `KIND/NAMESPACE/NAME` or the two words `KIND NAME`; `namespace` stands in where none is given.
+    pub(super) fn parse(words: &[String], namespace: &str) -> Result<Self, Failure> {
+        let text = words.join("/");
         let invalid = |reason: &str| {
             Failure::usage(format!(
-                "\"{text}\" {reason}; write pvc/NAME, pv/NAME or pod/NAME, with -n NAMESPACE"
+                "\"{}\" {reason}; write pvc/NAME, pv/NAME, pod/NAME, statefulset/NAME, deployment/NAME or node/NAME, \
+                 with -n NAMESPACE",
+                words.join(" ")
             ))
         };
         let (kind, rest) = text.split_once('/').ok_or_else(|| invalid("names no kind"))?;
@@ -34,15 +42,25 @@ impl ExplainTarget {
             return Err(invalid("names no object"));
         }
         let namespace = given.unwrap_or(namespace);
+        let of_cluster = |what: &str| match given {
+            None => Ok(()),
+            Some(_) => Err(invalid(&format!("gives a {what} a namespace, and {what}s have none"))),
+        };
         match kind.to_ascii_lowercase().as_str() {
             "pvc" | "claim" | "persistentvolumeclaim" | "persistentvolumeclaims" => {
                 Ok(Self::Claim(ClaimKey::new(namespace, name)))
             }
             "pod" | "po" | "pods" => Ok(Self::Pod(PodKey::new(namespace, name))),
-            "pv" | "volume" | "persistentvolume" | "persistentvolumes" => match given {
-                None => Ok(Self::Volume(VolumeName::new(name))),
-                Some(_) => Err(invalid("gives a PV a namespace, and PVs have none")),
-            },
+            "sts" | "statefulset" | "statefulsets" | "statefulsets.apps" | "statefulset.apps" => {
+                Ok(Self::Workload(Workload::StatefulSet, PodKey::new(namespace, name)))
+            }
+            "deploy" | "deployment" | "deployments" | "deployments.apps" | "deployment.apps" => {
+                Ok(Self::Workload(Workload::Deployment, PodKey::new(namespace, name)))
+            }
+            "pv" | "volume" | "persistentvolume" | "persistentvolumes" => {
+                of_cluster("PV").map(|()| Self::Volume(VolumeName::new(name)))
+            }
+            "node" | "no" | "nodes" => of_cluster("Node").map(|()| Self::Node(name.into())),
             _ => Err(invalid("is of a kind that is not explained")),
         }
     }
@@ -67,6 +85,18 @@ impl From<&PodKey> for ReportedObject {
     }
 }
 
+impl ReportedObject {
+    /// A workload.
+    pub(super) fn workload(workload: Workload, key: &PodKey) -> Self {
+        Self { kind: workload.as_str(), ..Self::from(key) }
+    }
+
+    /// A node.
+    pub(super) fn node(name: &str) -> Self {
+        Self { kind: "Node", namespace: None, name: name.to_owned() }
+    }
+}
+
 /// The names among `names` that are nearest to one that does not exist: the same word elsewhere, then by
 /// the number of letters to change. At most three.
 pub(super) fn nearby(missing: &str, names: impl Iterator<Item = String>) -> Vec<String> {
@@ -82,26 +112,42 @@ pub(super) fn nearby(missing: &str, names: impl Iterator<Item = String>) -> Vec<
 mod tests {
     use super::*;
 
+    fn parsed(text: &str) -> Result<ExplainTarget, Failure> {
+        let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        ExplainTarget::parse(&words, "db")
+    }
+
     #[test]
     fn every_spelling_of_a_kind_is_known_and_namespaces_only_where_they_are() {
-        let claim = ExplainTarget::Claim(ClaimKey::new("db", "x"));
-        for text in
-            ["pvc/x", "claim/x", "PersistentVolumeClaim/x", "persistentvolumeclaims/x", "pvc/db/x"]
+        let key = || PodKey::new("db", "x");
+        let volume = ExplainTarget::Volume(VolumeName::new("x"));
+        let of = |workload| ExplainTarget::Workload(workload, key());
+        let spellings: [(&[&str], ExplainTarget); 6] = [
+            (
+                &[
+                    "pvc/x",
+                    "claim/x",
+                    "PersistentVolumeClaim/x",
+                    "persistentvolumeclaims/x",
+                    "pvc/db/x",
+                    "pvc x",
+                ],
+                ExplainTarget::Claim(ClaimKey::new("db", "x")),
+            ),
+            (&["pv/x", "volume/x", "persistentvolume/x", "pv x"], volume),
+            (&["pod/x", "po x", "pods/db/x"], ExplainTarget::Pod(key())),
+            (&["sts/x", "StatefulSet x", "statefulsets.apps/x"], of(Workload::StatefulSet)),
+            (&["deploy/x", "deployment x", "deployment.apps/db/x"], of(Workload::Deployment)),
+            (&["node/x", "no x", "nodes/x"], ExplainTarget::Node("x".into())),
+        ];
+        for (texts, expected) in spellings {
+            for text in texts {
+                assert_eq!(parsed(text), Ok(expected.clone()), "{text}");
+            }
+        }
+        for text in ["x", "pvc/", "pvc//x", "pvc/a/b/c", "pv/db/x", "node/db/x", "secret/x", "pvc "]
         {
-            assert_eq!(ExplainTarget::parse(text, "db"), Ok(claim.clone()), "{text}");
-        }
-        for text in ["pv/x", "volume/x", "persistentvolume/x"] {
-            assert_eq!(
-                ExplainTarget::parse(text, "db"),
-                Ok(ExplainTarget::Volume(VolumeName::new("x")))
-            );
-        }
-        assert_eq!(
-            ExplainTarget::parse("pod/qa/x", "db"),
-            Ok(ExplainTarget::Pod(PodKey::new("qa", "x")))
-        );
-        for text in ["x", "pvc/", "pvc//x", "pvc/a/b/c", "pv/db/x", "node/x"] {
-            assert!(ExplainTarget::parse(text, "db").is_err(), "{text}");
+            assert!(parsed(text).is_err(), "{text}");
         }
     }
 

@@ -28,6 +28,10 @@ pub(in crate::cli) const CLAIM_USE: &str = "ClaimUse";
 /// The command that makes a dump of everything that decisions rest on.
 pub(in crate::cli) const WHOLE_DUMP: &str = "kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml";
 
+/// What such a dump holds besides where it is to show how far volumes are attached.
+const ATTACH_DUMP: &str =
+    "kubectl get pv,pvc,sc,pods,nodes,ns,events,volumeattachments,csidrivers,csinodes -A -o yaml";
+
 /// The collections in a snapshot.
 const IN_SNAPSHOT: [Collection; 6] = [
     Collection::Volumes,
@@ -63,10 +67,13 @@ pub(in crate::cli) struct Listing {
 
 /// The collection of the objects of this kind.
 pub(in crate::cli) fn collection(kind: &str) -> Option<Collection> {
-    if kind == "Event" {
-        return Some(Collection::Events);
+    match kind {
+        "Event" => Some(Collection::Events),
+        "VolumeAttachment" => Some(Collection::Attachments),
+        "CSIDriver" => Some(Collection::Drivers),
+        "CSINode" => Some(Collection::CsiNodes),
+        kind => ObjectKind::from_name(kind).map(ObjectKind::collection),
     }
-    ObjectKind::from_name(kind).map(ObjectKind::collection)
 }
 
 impl Listing {
@@ -160,7 +167,10 @@ pub(in crate::cli) fn lacks(
             parts.push(part);
         }
     }
-    format!("{source} has {}; make a complete dump with {WHOLE_DUMP}", parts.join(", "))
+    let of_attaching = [Collection::Attachments, Collection::Drivers, Collection::CsiNodes];
+    let is_of_attaching = of_attaching.iter().any(|one| open.contains(one));
+    let dump = if is_of_attaching { ATTACH_DUMP } else { WHOLE_DUMP };
+    format!("{source} has {}; make a complete dump with {dump}", parts.join(", "))
 }
 
 #[cfg(test)]

@@ -36,7 +36,12 @@ fn plane() -> &'static Plane {
 }
 
 /// Returns what `bindery explain` printed as JSON, and its exit code.
-fn explain(plane: &Plane, persona: Persona, namespace: &str, object: &str) -> (Value, Option<i32>) {
+pub(crate) fn explain(
+    plane: &Plane,
+    persona: Persona,
+    namespace: &str,
+    object: &str,
+) -> (Value, Option<i32>) {
     bindery(plane, persona, &["explain", object, "-n", namespace])
 }
 

@@ -12,6 +12,7 @@
 //! |---|---|---|
 //! | provisioner, attacher, resizer | `storage_lifecycle`, `no_false_denials::dead_webhook`, `binding::lifecycle`, `denials::rules` | external-provisioner `pkg/controller/controller.go`: `Provision`; external-attacher `pkg/controller/csi_handler.go`: `addPVFinalizer`; external-resizer `pkg/controller/resize_status.go`; all three are real here |
 //! | kubelet: helper pods of the local-path provisioner; their commands run, on a folder of this machine | `local_path` | kubernetes `pkg/kubelet/status/status_manager.go`: `syncPod` |
+//! | kubelet: the state of a node, and the event of a mount that failed | `attach_faults` | kubernetes `pkg/kubelet/nodestatus/setters.go`, `pkg/kubelet/events/event.go` |
 //! | kubelet: a grown file system | `storage_lifecycle` | kubernetes `pkg/volume/util/resize_util.go`: `MarkFSResizeFinished` |
 //! | volume populator | `storage_lifecycle` | kubernetes-csi/lib-volume-populator `populator-machinery/controller.go`: `syncPvc` |
 //! | provisioner of local disks | `storage_lifecycle` | sig-storage-local-static-provisioner `pkg/discovery/discovery.go`: `createPV` |
@@ -21,6 +22,7 @@
 //! (`denials::rules`).
 
 mod advice;
+mod attach_faults;
 mod conformance;
 mod interrupted;
 mod killed;
@@ -34,6 +36,7 @@ mod scene;
 use crate::runner::{Case, case};
 
 use advice::advice_that_is_followed_word_by_word_keeps_the_data;
+use attach_faults::each_fault_of_attaching_and_mounting_is_named;
 use conformance::the_driver_keeps_to_csi;
 use interrupted::a_claim_that_goes_while_it_is_provisioned_leaves_no_disk;
 use killed::a_sidecar_that_is_killed_leaves_no_disk_and_loses_none;
@@ -49,6 +52,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_retained_volume_goes_to_no_other_tenant),
     case!(disks_live_as_without_bindery),
     case!(folders_of_nodes_come_and_go_as_without_bindery),
+    case!(each_fault_of_attaching_and_mounting_is_named),
     case!(advice_that_is_followed_word_by_word_keeps_the_data),
     case!(a_sidecar_that_is_killed_leaves_no_disk_and_loses_none),
 ];

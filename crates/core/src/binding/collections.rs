@@ -30,11 +30,17 @@ pub enum Collection {
     Namespaces,
     /// Events.
     Events,
+    /// VolumeAttachments.
+    Attachments,
+    /// CSIDrivers.
+    Drivers,
+    /// CSINodes.
+    CsiNodes,
 }
 
 impl Collection {
     /// Every collection.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Volumes,
         Self::Claims,
         Self::Classes,
@@ -43,6 +49,9 @@ impl Collection {
         Self::Nodes,
         Self::Namespaces,
         Self::Events,
+        Self::Attachments,
+        Self::Drivers,
+        Self::CsiNodes,
     ];
 
     /// Returns what is listed, as a sentence names it.
@@ -55,6 +64,9 @@ impl Collection {
             Self::Nodes => "Nodes",
             Self::Namespaces => "Namespaces",
             Self::Events => "Events",
+            Self::Attachments => "VolumeAttachments",
+            Self::Drivers => "CSIDrivers",
+            Self::CsiNodes => "CSINodes",
         }
     }
 
@@ -62,7 +74,13 @@ impl Collection {
     pub fn is_namespaced(self) -> bool {
         match self {
             Self::Claims | Self::Pods | Self::ClaimUses | Self::Events => true,
-            Self::Volumes | Self::Classes | Self::Nodes | Self::Namespaces => false,
+            Self::Volumes
+            | Self::Classes
+            | Self::Nodes
+            | Self::Namespaces
+            | Self::Attachments
+            | Self::Drivers
+            | Self::CsiNodes => false,
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod access_modes;
 pub mod annotations;
+mod attachment;
 mod claim;
 mod class;
 mod finalizers;
@@ -17,6 +18,8 @@ mod owner;
 mod pairs;
 mod pod;
 mod quantity;
+#[cfg(test)]
+pub(crate) mod sample;
 mod scheduling;
 mod selector;
 mod storage;
@@ -27,6 +30,7 @@ mod volume;
 
 pub use access_modes::{AccessMode, AccessModes};
 pub use annotations::Annotations;
+pub use attachment::{CsiDriver, CsiNode, NodeState, RegisteredDriver, VolumeAttachment};
 pub use claim::{Claim, ClaimPhase, Content, Reported, Stage};
 pub use class::{
     BindingMode, Class, ClassRequest, DefaultMark, Expansion, Provisioner, VolumeClass,

@@ -12,66 +12,17 @@ mod world;
 
 use proptest::prelude::*;
 
+pub(super) use crate::model::sample::{claim, volume};
+
 use super::{Fit, FitCheck, Mismatch, fit, pairing};
 use crate::model::{
-    AccessModes, Annotations, Backend, BindingMode, Claim, ClaimKey, ClaimPhase, ClassName,
-    ClassRequest, Content, Deletion, Finalizers, Labels, Node, NodeAffinity, NodeExpression,
-    NodeTerm, Quantity, ReclaimPolicy, Reported, Reservation, ReservationKind, Selector, Term, Uid,
-    Volume, VolumeMode, VolumeName, VolumePhase,
+    AccessModes, BindingMode, Claim, ClaimKey, ClassName, ClassRequest, Deletion, Labels, Node,
+    NodeAffinity, NodeExpression, NodeTerm, Quantity, Reservation, Selector, Term, Uid, Volume,
+    VolumeMode, VolumeName, VolumePhase,
 };
 
 fn quantity(text: &str) -> Quantity {
     Quantity::parse(text).unwrap()
-}
-
-pub(super) fn volume() -> Volume {
-    Volume {
-        name: VolumeName::new("pv-a"),
-        uid: None,
-        created: None,
-        version: None,
-        deletion: Deletion::NotAsked,
-        labels: Labels::default(),
-        annotations: Annotations::default(),
-        finalizers: Finalizers::default(),
-        capacity: quantity("10Gi"),
-        access_modes: AccessModes::from_names(["ReadWriteOnce"]),
-        mode: VolumeMode::Filesystem,
-        class_field: None,
-        attributes_class: None,
-        reservation: Reservation::Free,
-        reservation_kind: ReservationKind::Claim,
-        policy: ReclaimPolicy::Retain,
-        node_affinity: NodeAffinity::Unrestricted,
-        backend: Backend::Other,
-        storage: None,
-        phase: VolumePhase::Available,
-    }
-}
-
-pub(super) fn claim() -> Claim {
-    Claim {
-        key: ClaimKey::new("db", "data"),
-        uid: Some(Uid::new("uid-1")),
-        version: None,
-        created: None,
-        deletion: Deletion::NotAsked,
-        annotations: Annotations::default(),
-        finalizers: Finalizers::default(),
-        owners: Box::default(),
-        request: quantity("10Gi"),
-        access_modes: AccessModes::from_names(["ReadWriteOnce"]),
-        mode: VolumeMode::Filesystem,
-        class_field: ClassRequest::Unset,
-        attributes_class: None,
-        selector: None,
-        content: Content::Empty,
-        volume: None,
-        phase: ClaimPhase::Pending,
-        reported: Reported::default(),
-        allocated: None,
-        modifying_to: None,
-    }
 }
 
 fn reservations() -> [(&'static str, Reservation); 7] {

@@ -1,0 +1,64 @@
+//! What attaching a volume to a node leaves in the API: attachments, drivers, and the drivers and state of nodes.
+
+use super::metadata::Deletion;
+use super::names::VolumeName;
+
+/// A VolumeAttachment: the request to attach a volume to a node, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeAttachment {
+    /// Its name.
+    pub name: Box<str>,
+    /// `spec.attacher`: the CSI driver.
+    pub driver: Box<str>,
+    /// `spec.nodeName`.
+    pub node: Box<str>,
+    /// `spec.source.persistentVolumeName`; absent for a volume that only its pod describes.
+    pub volume: Option<VolumeName>,
+    /// `status.attached`: the driver has attached it, and has not begun to detach it.
+    pub is_attached: bool,
+    /// The message of `status.attachError`, of the last attempt that failed.
+    pub attach_error: Option<Box<str>>,
+    /// The message of `status.detachError`.
+    pub detach_error: Option<Box<str>>,
+    /// Whether it is being deleted: the volume is to be detached.
+    pub deletion: Deletion,
+}
+
+/// A CSIDriver object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CsiDriver {
+    /// Its name, which is the driver's.
+    pub name: Box<str>,
+    /// `spec.attachRequired`; true where absent.
+    pub is_attach_required: bool,
+}
+
+/// A CSINode object: the drivers whose node plugin runs on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CsiNode {
+    /// Its name, which is the node's.
+    pub name: Box<str>,
+    /// `spec.drivers`.
+    pub drivers: Vec<RegisteredDriver>,
+}
+
+/// A driver that the kubelet of a node has registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisteredDriver {
+    /// The driver.
+    pub name: Box<str>,
+    /// `allocatable.count`: so many of its volumes can be attached to the node at a time; absent for no limit.
+    pub volumes_max: Option<u32>,
+}
+
+/// A Node, as far as it says whether its machine still runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeState {
+    /// Its name.
+    pub name: Box<str>,
+    /// Whether its kubelet reports that it is ready.
+    pub is_ready: bool,
+    /// Whether it has the taint `node.kubernetes.io/out-of-service`, by which a person states that its machine does not
+    /// run.
+    pub is_out_of_service: bool,
+}

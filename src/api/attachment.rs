@@ -1,0 +1,224 @@
+//! VolumeAttachment, CSIDriver, CSINode, and the state of a Node: wire form to model.
+
+use serde::de::Error;
+
+use super::bounded::{LabelUse, List, OptionalText, Parse, Text, parse, wire};
+use super::metadata::Metadata;
+use crate::model::{CsiDriver, CsiNode, NodeState, RegisteredDriver, VolumeAttachment, VolumeName};
+
+wire! {
+    struct AttachmentWire<'a> {
+        metadata: Metadata<'a> = "metadata",
+        spec: AttachmentSpec<'a> = "spec",
+        status: AttachmentStatus<'a> = "status",
+    }
+
+    struct AttachmentSpec<'a> {
+        attacher: Option<Text<'a>> = "attacher",
+        node_name: Option<Text<'a>> = "nodeName",
+        source: AttachmentSource<'a> = "source",
+    }
+
+    struct AttachmentSource<'a> {
+        persistent_volume_name: Option<Text<'a>> = "persistentVolumeName",
+    }
+
+    struct AttachmentStatus<'a> {
+        attached: bool = "attached",
+        attach_error: Option<AttachErrorWire<'a>> = "attachError",
+        detach_error: Option<AttachErrorWire<'a>> = "detachError",
+    }
+
+    struct AttachErrorWire<'a> {
+        message: Option<Text<'a>> = "message",
+    }
+
+    struct DriverWire<'a> {
+        metadata: Metadata<'a> = "metadata",
+        spec: DriverSpec = "spec",
+    }
+
+    struct DriverSpec {
+        attach_required: Option<bool> = "attachRequired",
+    }
+
+    struct CsiNodeWire<'a> {
+        metadata: Metadata<'a> = "metadata",
+        spec: CsiNodeSpec<'a> = "spec",
+    }
+
+    struct CsiNodeSpec<'a> {
+        drivers: List<RegisteredWire<'a>> = "drivers",
+    }
+
+    struct RegisteredWire<'a> {
+        name: Option<Text<'a>> = "name",
+        allocatable: Option<AllocatableWire> = "allocatable",
+    }
+
+    struct AllocatableWire {
+        count: Option<i64> = "count",
+    }
+
+    struct NodeWire<'a> {
+        metadata: Metadata<'a> = "metadata",
+        spec: NodeSpec<'a> = "spec",
+        status: NodeStatus<'a> = "status",
+    }
+
+    struct NodeSpec<'a> {
+        taints: List<TaintWire<'a>> = "taints",
+    }
+
+    struct TaintWire<'a> {
+        key: Option<Text<'a>> = "key",
+    }
+
+    struct NodeStatus<'a> {
+        conditions: List<ConditionWire<'a>> = "conditions",
+    }
+
+    struct ConditionWire<'a> {
+        r#type: Option<Text<'a>> = "type",
+        status: Option<Text<'a>> = "status",
+    }
+}
+
+/// The taint by which a person states that the machine of a node does not run.
+///
+/// Kubernetes: `staging/src/k8s.io/api/core/v1/well_known_taints.go`; the attach/detach controller asks for the key only.
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
+/// Parses an object; an error if it is larger than is read of one object, as what is absent would not be known.
+fn whole<'a, T: Parse<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
+    let read = parse(text, LabelUse::Skip)?;
+    if read.is_cut {
+        return Err(serde_json::Error::custom("the object is larger than is read of one object"));
+    }
+    Ok(read.value)
+}
+
+/// Reads a VolumeAttachment from its JSON text.
+pub fn attachment(text: &str) -> Result<VolumeAttachment, serde_json::Error> {
+    let AttachmentWire { metadata, spec, status } = whole(text)?;
+    let message =
+        |error: Option<AttachErrorWire<'_>>| error.map(|error| Box::from(error.message.or_empty()));
+    Ok(VolumeAttachment {
+        name: metadata.name.or_empty().into(),
+        driver: spec.attacher.or_empty().into(),
+        node: spec.node_name.or_empty().into(),
+        volume: spec.source.persistent_volume_name.filled().map(VolumeName::new),
+        is_attached: status.attached,
+        attach_error: message(status.attach_error),
+        detach_error: message(status.detach_error),
+        deletion: metadata.deletion(),
+    })
+}
+
+/// Reads a CSIDriver from its JSON text.
+pub fn csi_driver(text: &str) -> Result<CsiDriver, serde_json::Error> {
+    let DriverWire { metadata, spec } = whole(text)?;
+    let is_attach_required = spec.attach_required.unwrap_or(true);
+    Ok(CsiDriver { name: metadata.name.or_empty().into(), is_attach_required })
+}
+
+/// Reads a CSINode from its JSON text.
+pub fn csi_node(text: &str) -> Result<CsiNode, serde_json::Error> {
+    let CsiNodeWire { metadata, spec } = whole(text)?;
+    let registered = spec.drivers.0.iter().map(|wire| RegisteredDriver {
+        name: wire.name.or_empty().into(),
+        // Kubernetes: `pkg/apis/storage/validation`: a count is not negative.
+        volumes_max: wire.allocatable.as_ref().and_then(|it| u32::try_from(it.count?).ok()),
+    });
+    Ok(CsiNode { name: metadata.name.or_empty().into(), drivers: registered.collect() })
+}
+
+/// Reads from the JSON text of a Node whether its machine still runs.
+pub fn node_state(text: &str) -> Result<NodeState, serde_json::Error> {
+    let NodeWire { metadata, spec, status } = whole(text)?;
+    let mut conditions = status.conditions.0.iter();
+    let ready = conditions.find(|one| one.r#type.or_empty() == "Ready");
+    let mut taints = spec.taints.0.iter();
+    Ok(NodeState {
+        name: metadata.name.or_empty().into(),
+        is_ready: ready.is_some_and(|one| one.status.or_empty() == "True"),
+        is_out_of_service: taints.any(|taint| taint.key.or_empty() == OUT_OF_SERVICE),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::Deletion;
+
+    #[test]
+    fn an_attachment_is_read_with_what_became_of_it() {
+        let text = json!({"metadata": {"name": "csi-1", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"attacher": "d", "nodeName": "n1", "source": {"persistentVolumeName": "pv-a"}},
+            "status": {"attached": true, "attachError": {"message": "no disk", "time": null},
+                "attachmentMetadata": {"a": "b"}, "detachError": {"time": "2026-01-01T00:00:00Z"}}});
+        let expected = VolumeAttachment {
+            name: "csi-1".into(),
+            driver: "d".into(),
+            node: "n1".into(),
+            volume: Some(VolumeName::new("pv-a")),
+            is_attached: true,
+            attach_error: Some("no disk".into()),
+            detach_error: Some("".into()),
+            deletion: Deletion::Terminating,
+        };
+        assert_eq!(attachment(&text.to_string()).unwrap(), expected);
+        let inline = json!({"metadata": {"name": "x"}, "spec": {"attacher": "d", "nodeName": "n1",
+            "source": {"inlineVolumeSpec": {"csi": {}}}}});
+        let read = attachment(&inline.to_string()).unwrap();
+        assert_eq!((read.volume, read.is_attached, read.attach_error), (None, false, None));
+    }
+
+    #[test]
+    fn drivers_are_read_as_objects_and_as_registered_on_a_node() {
+        for (spec, expected) in [
+            (json!({}), true),
+            (json!({"attachRequired": null}), true),
+            (json!({"attachRequired": false}), false),
+        ] {
+            let text = json!({"metadata": {"name": "d"}, "spec": spec}).to_string();
+            let read = CsiDriver { name: "d".into(), is_attach_required: expected };
+            assert_eq!(csi_driver(&text).unwrap(), read);
+        }
+        let text = json!({"metadata": {"name": "n1"}, "spec": {"drivers": [
+            {"name": "a", "nodeID": "n1", "allocatable": {"count": 25}}, {"name": "b", "nodeID": "n1", "topologyKeys": []},
+            {"name": "c", "nodeID": "n1", "allocatable": {}}]}});
+        let read = csi_node(&text.to_string()).unwrap();
+        let limits: Vec<_> = read.drivers.iter().map(|one| (&*one.name, one.volumes_max)).collect();
+        assert_eq!(limits, [("a", Some(25)), ("b", None), ("c", None)]);
+        let none = json!({"metadata": {"name": "n1"}, "spec": {"drivers": null}}).to_string();
+        assert_eq!(csi_node(&none).unwrap().drivers, []);
+    }
+
+    #[test]
+    fn a_node_is_ready_only_if_its_kubelet_says_so() {
+        let read = |ready: serde_json::Value, taints: serde_json::Value| {
+            let conditions = json!([{"type": "MemoryPressure", "status": "False"}, ready]);
+            let text = json!({"metadata": {"name": "n1"}, "spec": {"taints": taints}, "status": {"conditions": conditions}});
+            let state = node_state(&text.to_string()).unwrap();
+            (state.is_ready, state.is_out_of_service)
+        };
+        let ready = |status: &str| json!({"type": "Ready", "status": status});
+        assert_eq!(read(ready("True"), json!(null)), (true, false));
+        assert_eq!(read(ready("Unknown"), json!([])), (false, false));
+        assert_eq!(read(json!({"type": "Other", "status": "True"}), json!([])), (false, false));
+        let taint =
+            json!([{"key": "a"}, {"key": OUT_OF_SERVICE, "value": "x", "effect": "NoExecute"}]);
+        assert_eq!(read(ready("False"), taint), (false, true));
+    }
+
+    #[test]
+    fn what_is_too_large_to_be_read_whole_is_an_error() {
+        let drivers: Vec<_> =
+            (0..50_000).map(|number| json!({"name": format!("d-{number}")})).collect();
+        let text = json!({"metadata": {"name": "n1"}, "spec": {"drivers": drivers}}).to_string();
+        assert!(csi_node(&text).is_err());
+    }
+}

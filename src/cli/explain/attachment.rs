@@ -1,0 +1,170 @@
+//! How far the volumes of a pod, or the volume of a claim, are on their way to the node of the pod.
+//!
+//! Read only of a pod that has a node and has not started. What the kubelet last said is of its events, which any account
+//! that may write events can write: it is shown, and nothing but the outcome "stuck" rests on it.
+
+use std::collections::BTreeSet;
+
+use super::related::PartialList;
+use super::report::ReportedAttachment;
+use crate::api::attachment::{attachment, csi_driver, csi_node, node_state};
+use crate::api::event::Event;
+use crate::api::pods::{PodProgress, any_pod, progress};
+use crate::attach::{AttachEvidence, AttachStep, Turn, VolumeOnNode, attach_step};
+use crate::binding::Collection;
+use crate::cli::preview::settled::SettledCluster;
+use crate::model::{ClaimKey, Pod, PodKey, Volume, VolumeName};
+
+/// The name of a step that is not known.
+const UNKNOWN: &str = "unknown";
+
+/// The reasons of the kubelet's events about volumes that it could not mount.
+///
+/// Kubernetes: `pkg/kubelet/events/event.go`.
+const FAILED: [&str; 2] = ["FailedMount", "FailedMapVolume"];
+
+/// The volumes of a pod on their way to its node.
+#[derive(Debug, Default)]
+pub(super) struct VolumesOnWay {
+    /// Those of bound claims.
+    pub(super) volumes: Vec<ReportedAttachment>,
+    /// Why some of it is not known.
+    pub(super) notes: Vec<String>,
+}
+
+impl VolumesOnWay {
+    /// The outcome of a pod that waits for them, and the reason, which follows its name; none if it waits for none.
+    pub(super) fn verdict(&self) -> Option<(&'static str, String)> {
+        let stuck = self.volumes.iter().find(|one| one.stuck);
+        let unknown = || self.volumes.iter().find(|one| one.step == UNKNOWN);
+        let first = stuck.or_else(unknown).or(self.volumes.first())?;
+        let outcome = match (first.stuck, first.step) {
+            (true, _) => "stuck",
+            (false, UNKNOWN) => "unknown",
+            (false, _) => "waits",
+        };
+        Some((outcome, format!("waits on node \"{}\": {}", first.node, first.message)))
+    }
+
+    /// The volumes of which it is known how far they are.
+    pub(super) fn followed(&self) -> BTreeSet<VolumeName> {
+        let known = self.volumes.iter().filter(|one| one.step != UNKNOWN && one.step != "not_csi");
+        known.map(|one| VolumeName::new(&*one.volume)).collect()
+    }
+}
+
+/// Follows the volumes of a pod; none if it has no node yet, or has started.
+pub(super) fn on_way(cluster: &SettledCluster, pod: &Pod, progress: PodProgress) -> VolumesOnWay {
+    follow(cluster, pod, progress, &pod.claims)
+}
+
+/// Follows the volume of a claim to the nodes of the pods that use it and have not started.
+pub(super) fn of_claim(cluster: &SettledCluster, key: &ClaimKey) -> VolumesOnWay {
+    let detail = |text: &str| Ok((any_pod(text)?, progress(text)?));
+    let pods = cluster.pods_in(&key.namespace, detail).found;
+    let using = pods.iter().filter(|(pod, _)| pod.uses(key));
+    let mut on_way = VolumesOnWay::default();
+    for (pod, progress) in using {
+        let VolumesOnWay { volumes, notes } =
+            follow(cluster, pod, *progress, std::slice::from_ref(key));
+        on_way.volumes.extend(volumes);
+        on_way.notes.extend(notes);
+    }
+    on_way
+}
+
+/// Follows the volumes of these claims of a pod.
+fn follow(
+    cluster: &SettledCluster,
+    pod: &Pod,
+    progress: PodProgress,
+    claims: &[ClaimKey],
+) -> VolumesOnWay {
+    let node = match (&pod.node, progress) {
+        (Some(node), PodProgress::NotStarted) => node,
+        (None, _) | (Some(_), PodProgress::Started | PodProgress::Finished) => {
+            return VolumesOnWay::default();
+        }
+    };
+    let bound: Vec<(&ClaimKey, &Volume)> =
+        claims.iter().filter_map(|key| Some((key, bound(cluster, key)?))).collect();
+    if bound.is_empty() {
+        return VolumesOnWay::default();
+    }
+    let (evidence, mut notes) = evidence(cluster, &pod.key);
+    let PodKey { namespace, name } = &pod.key;
+    let PartialList { found: events, note } = cluster.events(("Pod", namespace, name));
+    notes.extend(note);
+    let volumes = bound.into_iter().map(|(claim, volume)| {
+        let step = attach_step(volume, claim, node, &evidence);
+        let step = step.with_mount_error(mount_error(&events, volume));
+        reported(volume, node, &step)
+    });
+    VolumesOnWay { volumes: volumes.collect(), notes }
+}
+
+fn bound<'a>(cluster: &'a SettledCluster, key: &ClaimKey) -> Option<&'a Volume> {
+    let view = &cluster.state.view;
+    view.volume(view.claim(key)?.volume.as_ref()?).map(AsRef::as_ref)
+}
+
+/// The objects that attaching a volume of the pod rests on, and why some are not known.
+fn evidence(cluster: &SettledCluster, pod: &PodKey) -> (AttachEvidence, Vec<String>) {
+    let (mut evidence, mut notes) = of_nodes(cluster);
+    evidence.nodes = complete(cluster.nodes(node_state), &mut notes);
+    evidence.pods = complete(cluster.unfinished_pods(&pod.namespace), &mut notes);
+    (evidence, notes)
+}
+
+/// Attachments and drivers, and why some are not known.
+pub(super) fn of_nodes(cluster: &SettledCluster) -> (AttachEvidence, Vec<String>) {
+    let mut notes = Vec::new();
+    let storage = |resource: &str| format!("/apis/storage.k8s.io/v1/{resource}");
+    let attachments = cluster.all(
+        (Collection::Attachments, "VolumeAttachment", &storage("volumeattachments")),
+        attachment,
+    );
+    let drivers =
+        cluster.all((Collection::Drivers, "CSIDriver", &storage("csidrivers")), csi_driver);
+    let csi_nodes = cluster.all((Collection::CsiNodes, "CSINode", &storage("csinodes")), csi_node);
+    let evidence = AttachEvidence {
+        attachments: complete(attachments, &mut notes),
+        drivers: complete(drivers, &mut notes),
+        csi_nodes: complete(csi_nodes, &mut notes),
+        ..AttachEvidence::default()
+    };
+    (evidence, notes)
+}
+
+/// The list, if it is complete; else why not is noted.
+fn complete<T>(list: PartialList<T>, notes: &mut Vec<String>) -> Option<Vec<T>> {
+    match list.note {
+        None => Some(list.found),
+        Some(note) => {
+            notes.push(note);
+            None
+        }
+    }
+}
+
+/// The last message of the kubelet that it could not mount this volume.
+fn mount_error(events: &[Event], volume: &Volume) -> Option<Box<str>> {
+    let named = format!("volume \"{}\"", volume.name);
+    let failed = events
+        .iter()
+        .filter(|event| FAILED.contains(&&*event.reason) && event.message.contains(&named));
+    let last = failed.max_by(|a, b| a.time.cmp(&b.time))?;
+    Some(last.message.as_str().into())
+}
+
+fn reported(volume: &Volume, node: &str, step: &AttachStep) -> ReportedAttachment {
+    ReportedAttachment {
+        volume: volume.name.to_string(),
+        node: node.to_owned(),
+        step: step.label(),
+        turn: step.turn().map(Turn::as_str),
+        stuck: step.is_stuck(),
+        // Control characters would move a terminal's cursor.
+        message: VolumeOnNode { volume, node, step }.to_string().replace(char::is_control, " "),
+    }
+}

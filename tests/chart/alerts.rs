@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::helm::{Rendering, rendered, set, sets, text};
 
 /// Where the program names its metrics.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     "src/telemetry/connections.rs",
     "src/telemetry/configuration.rs",
     "src/telemetry/metrics.rs",
@@ -17,11 +17,20 @@ const SOURCES: [&str; 7] = [
     "src/controller/metrics.rs",
     "src/controller/operation_metrics.rs",
     "src/controller/certificates/metrics.rs",
+    "src/local/metrics.rs",
 ];
 
 /// What the API server counts of webhooks (Kubernetes: `apiserver/pkg/admission/metrics`).
 const OF_THE_API_SERVER: [&str; 2] =
     ["apiserver_admission_webhook_fail_open_count", "apiserver_admission_webhook_rejection_count"];
+
+/// What the names of metrics begin with: ours, those that the local static provisioner has in common with that of
+/// sig-storage, and the API server's.
+const BEGINNINGS: [&str; 3] = ["bindery_", "local_volume_provisioner_", "apiserver_"];
+
+fn is_metric(word: &str) -> bool {
+    BEGINNINGS.iter().any(|beginning| word.starts_with(beginning))
+}
 
 /// What Prometheus makes of one histogram.
 const OF_A_HISTOGRAM: [&str; 3] = ["_bucket", "_count", "_sum"];
@@ -29,7 +38,7 @@ const OF_A_HISTOGRAM: [&str; 3] = ["_bucket", "_count", "_sum"];
 fn known() -> BTreeSet<String> {
     let sources = SOURCES.map(text).concat();
     let literals = sources.split('"').skip(1).step_by(2);
-    let names = literals.filter(|word| word.starts_with("bindery_") && !word.contains(' '));
+    let names = literals.filter(|word| is_metric(word) && !word.contains(' '));
     names.map(str::to_owned).chain(OF_THE_API_SERVER.map(str::to_owned)).collect()
 }
 
@@ -38,9 +47,7 @@ fn asked(expression: &str) -> BTreeSet<String> {
     let code: Vec<&str> = expression.split('"').step_by(2).collect();
     let code = code.join(" ");
     let words = code.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-    let metrics =
-        words.filter(|word| word.starts_with("bindery_") || word.starts_with("apiserver_"));
-    metrics.map(str::to_owned).collect()
+    words.filter(|word| is_metric(word)).map(str::to_owned).collect()
 }
 
 #[track_caller]
@@ -144,7 +151,7 @@ fn alerts_look_where_the_service_monitor_reads() {
         let expected: &[&str] = if name == "monitoring" {
             &["rel-bindery-metrics"]
         } else {
-            &["rel-bindery-controller-metrics", "rel-bindery-metrics"]
+            &["rel-bindery-controller-metrics", "rel-bindery-local-metrics", "rel-bindery-metrics"]
         };
         let mut jobs = jobs;
         jobs.sort_unstable();
@@ -159,11 +166,16 @@ fn alerts_look_where_the_service_monitor_reads() {
         }
         for alert in alerts(rendering) {
             let expression = alert["expr"].as_str().unwrap_or_default();
-            let is_ours = expression.contains("bindery_");
-            let looks = expression.contains("namespace=\"store\",job=\"rel-bindery-metrics\"")
-                || expression
-                    .contains("namespace=\"store\",job=~\"rel-bindery(-controller)?-metrics\"");
-            assert_eq!(looks, is_ours, "{name}: {expression}");
+            let is_ours = !expression.contains("apiserver_") || expression.contains("bindery_");
+            let jobs =
+                if expression.contains("bindery_local_") || expression.contains("local_volume_") {
+                    &["=\"rel-bindery-local-metrics\""][..]
+                } else {
+                    &["=\"rel-bindery-metrics\"", "=~\"rel-bindery(-controller)?-metrics\""]
+                };
+            let selects =
+                |job: &&str| expression.contains(&format!("namespace=\"store\",job{job}"));
+            assert_eq!(jobs.iter().any(selects), is_ours, "{name}: {expression}");
         }
     }
 }
@@ -181,6 +193,7 @@ fn alerts_are_about_what_is_installed() {
     assert!(observe.contains("BinderyNoLeader") && !observe.contains("BinderyFellBack"));
     let full = names(set("monitoring-full"));
     assert!(full.contains("BinderyFellBack") && full.contains("BinderyWritesRejected"));
+    assert!(full.contains("BinderyDiskReplaced") && !observe.contains("BinderyDiskReplaced"));
     let alone = rendered(&[
         "--values",
         "tests/chart/sets/webhook-only.yaml",

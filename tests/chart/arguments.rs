@@ -4,7 +4,7 @@
 //! Not here: what the arguments do.
 
 use bindery::api::installation::Installation;
-use bindery::cli::args::{Bindery, Command};
+use bindery::cli::args::{Bindery, Command, LocalArgs};
 use clap::Parser;
 use serde_json::Value;
 
@@ -14,8 +14,22 @@ use super::objects::pods;
 fn parsed(container: &Value) -> Bindery {
     let arguments = container["args"].as_array().expect("arguments");
     let arguments = arguments.iter().map(|one| one.as_str().expect("an argument is text"));
-    let command = Bindery::try_parse_from(std::iter::once("bindery").chain(arguments));
+    // Its value is of the node.
+    let variables = container["env"].as_array().into_iter().flatten();
+    let is_of_node = variables.into_iter().any(|one| one["name"] == "MY_NODE_NAME");
+    let node = is_of_node.then_some("--node-name=node-1");
+    let command = Bindery::try_parse_from(["bindery"].into_iter().chain(arguments).chain(node));
     command.unwrap_or_else(|error| panic!("{}: {error}", container["args"]))
+}
+
+/// The folders that `bindery local` is given are those that its container has.
+#[track_caller]
+fn expect_mounted(name: &str, container: &Value, arguments: &LocalArgs) {
+    let mounts = container["volumeMounts"].as_array().expect("mounts");
+    for folder in [&arguments.config_dir, &arguments.ledger_dir, &arguments.kubelet_dir] {
+        let folder = folder.display().to_string();
+        assert!(mounts.iter().any(|mount| mount["mountPath"] == folder), "{name}: {folder}");
+    }
 }
 
 #[test]
@@ -24,6 +38,10 @@ fn the_program_takes_the_arguments_of_every_container() {
         for (owner, pod) in pods(rendering) {
             for container in pod["containers"].as_array().expect("containers") {
                 let command = parsed(container).command;
+                if let Command::Local(arguments) = &command {
+                    expect_mounted(name, container, arguments);
+                    continue;
+                }
                 let installation = if let Command::Webhook(arguments) = &command {
                     let by_secret = arguments.tls_cert_file.is_none();
                     assert!(arguments.installation.is_some(), "{name}: {owner}");

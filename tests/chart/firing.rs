@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::engine;
+use super::firing_local;
 use super::helm::{Rendering, set};
 
 /// An installation that is well, with everything that alerts ask for. `HOOK` are the labels of a pod of the
@@ -203,8 +204,12 @@ const CASES: &[(&str, &[&str], u32)] = &[
     ),
 ];
 
-/// Later than any alert takes.
+/// Later than any alert takes. A step is half a minute: series have as many as this takes.
 const MINUTES: u32 = 29;
+
+fn cases() -> impl Iterator<Item = &'static (&'static str, &'static [&'static str], u32)> {
+    CASES.iter().chain(firing_local::CASES)
+}
 
 fn metric(series: &str) -> &str {
     series.split(['{', ' ']).next().unwrap_or_default()
@@ -217,8 +222,10 @@ fn question(other: &[&str], minutes: u32) -> Value {
     let is_well = |series: &&&str| other.iter().all(|other| metric(other) != metric(series));
     let values = other.iter().filter(|series| series.contains('{'));
     let mut text = String::from("load 30s\n");
-    for series in WELL.iter().filter(is_well).chain(values) {
+    let well = WELL.iter().chain(firing_local::WELL);
+    for series in well.filter(is_well).chain(values) {
         let series = series.replace("HOOK", hook).replace("CONTROLLER", controller);
+        let series = series.replace("LOCAL", firing_local::LABELS);
         let _ = writeln!(text, "  {series}");
     }
     json!({"series": text, "minutes": minutes})
@@ -240,7 +247,7 @@ fn names(firing: &[Value]) -> BTreeSet<&str> {
 fn each_alert_fires_when_it_should_and_no_other() {
     let rendering = set("monitoring-full");
     let mut questions = vec![question(&[], MINUTES)];
-    for (_, other, minutes) in CASES {
+    for (_, other, minutes) in cases() {
         questions.push(question(other, MINUTES));
         // Half a minute before its time: one scrape that went wrong raises no alert.
         questions.push(question(other, minutes.saturating_sub(1)));
@@ -248,7 +255,7 @@ fn each_alert_fires_when_it_should_and_no_other() {
     let answers = ask(rendering, &questions);
     let (well, answers) = answers.split_first().expect("an answer each");
     assert_eq!(names(well), BTreeSet::new(), "nothing fires where all is well");
-    for ((alert, other, minutes), pair) in CASES.iter().zip(answers.chunks(2)) {
+    for ((alert, other, minutes), pair) in cases().zip(answers.chunks(2)) {
         assert_eq!(names(&pair[0]), BTreeSet::from([*alert]), "{other:?}");
         assert_eq!(names(&pair[1]), BTreeSet::new(), "{other:?} before {minutes} minutes");
         for firing in &pair[0] {
@@ -267,6 +274,6 @@ fn every_alert_has_its_case() {
     let all = rules.as_array().into_iter().flatten();
     let all = all.flat_map(|group| group["rules"].as_array().into_iter().flatten());
     let named: BTreeSet<&str> = all.filter_map(|rule| rule["alert"].as_str()).collect();
-    let tried: BTreeSet<&str> = CASES.iter().map(|(alert, ..)| *alert).collect();
+    let tried: BTreeSet<&str> = cases().map(|(alert, ..)| *alert).collect();
     assert_eq!(named, tried);
 }

@@ -20,6 +20,14 @@ const FULL: &str = "controller.mode=full,controller.acknowledgeBinderReplacement
 const PROVIDED: &[&str] =
     &["--set-json", r#"certs={"mode": "provided", "provided": {"secretName": "other"}}"#];
 
+const LOCAL: &[&str] = &["--set", "local.enabled=true,local.classes.a.hostDir=/mnt"];
+
+/// Pools that the probe replaces.
+const POOLS: &[&str] = &[
+    "--set-json",
+    r#"local={"enabled": true, "pools": [{"name": "o", "classes": {"a": {"hostDir": "/mnt"}}}]}"#,
+];
+
 const PROBES: &[Probe] = &[
     ("image.repository", "\"registry.example.com/bindery\"", &[]),
     ("image.tag", "\"dev\"", &[]),
@@ -77,6 +85,36 @@ const PROBES: &[Probe] = &[
         r#"{"spec": {"containers": [{"name": "a"}], "volumes": [{"name": "b"}]}}"#,
         &["--set", FULL],
     ),
+    ("local.enabled", "true", &["--set", "local.classes.a.hostDir=/mnt"]),
+    ("local.classes", r#"{"b": {"hostDir": "/b"}}"#, LOCAL),
+    ("local.pools", r#"[{"name": "p", "classes": {"a": {"hostDir": "/mnt"}}}]"#, POOLS),
+    ("local.createStorageClasses", "true", LOCAL),
+    ("local.nodeLabelsForPV", r#"["a"]"#, LOCAL),
+    ("local.labelsForPV", r#"{"a": "b"}"#, LOCAL),
+    ("local.setPVOwnerRef", "true", LOCAL),
+    ("local.useNodeNameOnly", "true", LOCAL),
+    (
+        "local.removeNodeNotReadyTaint",
+        "true",
+        &[
+            "--set",
+            "local.enabled=true,local.classes.a.hostDir=/mnt,local.provisionerNotReadyNodeTaintKey=a",
+        ],
+    ),
+    ("local.provisionerNotReadyNodeTaintKey", "\"a\"", LOCAL),
+    ("local.privileged", "true", LOCAL),
+    ("local.kubeletDir", "\"/kubelet\"", LOCAL),
+    ("local.ledgerDir", "\"/ledger\"", LOCAL),
+    ("local.machineIdFile", "\"\"", LOCAL),
+    ("local.resources.requests.cpu", "\"1\"", LOCAL),
+    ("local.resources.requests.memory", "\"1Gi\"", LOCAL),
+    ("local.resources.limits.memory", "\"1Gi\"", LOCAL),
+    ("local.updateStrategy.type", "\"OnDelete\"", LOCAL),
+    ("local.updateStrategy.rollingUpdate.maxUnavailable", "1", LOCAL),
+    ("local.priorityClassName", "\"high\"", LOCAL),
+    ("local.nodeSelector", r#"{"a": "b"}"#, LOCAL),
+    ("local.tolerations", r#"[{"operator": "Exists"}]"#, LOCAL),
+    ("local.affinity", r#"{"nodeAffinity": {}}"#, LOCAL),
     ("certs.mode", "\"certManager\"", &[]),
     ("certs.provided.secretName", "\"serving\"", PROVIDED),
     ("certs.provided.caBundle", "\"-----BEGIN CERTIFICATE-----\"", PROVIDED),

@@ -53,6 +53,21 @@ fn they_explain_what_to_do_in_an_emergency() {
 }
 
 #[test]
+fn they_name_the_classes_of_local_disks_and_what_their_pods_need() {
+    let pools = notes(&["--values", "tests/chart/sets/local-pools.yaml"]);
+    for line in [
+        "local disks   nvme: fast, raw (privileged); hdd: slow, slower",
+        "kubectl label namespace store pod-security.kubernetes.io/enforce=privileged",
+        "Stop any other local static provisioner first",
+    ] {
+        assert!(pools.contains(line), "{line}: {pools}");
+    }
+    let plain = notes(&["--values", "tests/chart/sets/local.yaml"]);
+    assert!(plain.contains("local disks   fast-disks\n"), "{plain}");
+    assert!(!notes(&[]).contains("local"));
+}
+
+#[test]
 fn they_warn_of_what_is_left_to_the_operator() {
     const AUTHORITY: &str = "No CA certificate was given";
     const ROLES: &str = "No roles were created";

@@ -10,11 +10,17 @@ use super::helm::{NAMESPACE, Rendering, rendered, set, sets};
 /// The specs of all pods of a rendering, the test's included, each with the name of what it is of.
 pub(crate) fn pods(rendering: &Rendering) -> Vec<(String, Value)> {
     let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let deployments = rendering.of_kind("Deployment").into_iter();
-    let of_deployments =
-        deployments.map(|object| (name(object), object["spec"]["template"]["spec"].clone()));
+    let templates =
+        ["Deployment", "DaemonSet"].into_iter().flat_map(|kind| rendering.of_kind(kind));
+    let of_templates =
+        templates.map(|object| (name(object), object["spec"]["template"]["spec"].clone()));
     let alone = rendering.of_kind("Pod").into_iter();
-    of_deployments.chain(alone.map(|object| (name(object), object["spec"].clone()))).collect()
+    of_templates.chain(alone.map(|object| (name(object), object["spec"].clone()))).collect()
+}
+
+/// Whether a pod is one of the local static provisioner.
+pub(crate) fn is_local(pod: &Value) -> bool {
+    pod["containers"][0]["name"] == "local"
 }
 
 fn containers(pod: &Value) -> &[Value] {
@@ -58,10 +64,13 @@ fn common_labels_are_on_everything() {
 #[test]
 fn selectors_hold_no_version() {
     for (name, rendering) in sets() {
-        for deployment in rendering.of_kind("Deployment") {
-            let spec = &deployment["spec"];
+        for owner in
+            ["Deployment", "DaemonSet"].into_iter().flat_map(|kind| rendering.of_kind(kind))
+        {
+            let spec = &owner["spec"];
             let selector = spec["selector"]["matchLabels"].as_object().expect("labels");
-            let keys: Vec<&str> = selector.keys().map(String::as_str).collect();
+            let keys = selector.keys().map(String::as_str);
+            let keys: Vec<&str> = keys.filter(|key| *key != "bindery.dev/local-pool").collect();
             let component = "app.kubernetes.io/component";
             assert_eq!(keys, [component, "app.kubernetes.io/instance", "app.kubernetes.io/name"]);
             for (key, value) in selector {
@@ -71,11 +80,12 @@ fn selectors_hold_no_version() {
     }
 }
 
-/// The profile "restricted" of Pod Security; `hostNetwork` is the one value that leaves it.
+/// The profile "restricted" of Pod Security; `hostNetwork` is the one value that leaves it. Not here: pods that mount
+/// folders of their node (`local`).
 #[test]
 fn every_pod_is_restricted() {
     for (name, rendering) in sets() {
-        for (owner, pod) in pods(rendering) {
+        for (owner, pod) in pods(rendering).into_iter().filter(|(_, pod)| !is_local(pod)) {
             let whose = format!("{name}: {owner}");
             let security = &pod["securityContext"];
             assert_eq!(security["runAsNonRoot"], true, "{whose}");
@@ -120,10 +130,12 @@ fn every_container_says_what_it_uses() {
                 assert_eq!(container.get("command"), None, "{name}: {owner}");
                 assert_eq!(container.get("lifecycle"), None, "{name}: there is no shell");
             }
-            assert_eq!(
-                pod.get("priorityClassName").is_some(),
-                name == "private-control-plane" && owner == "rel-bindery"
-            );
+            let has_priority = match name.as_str() {
+                "private-control-plane" => owner == "rel-bindery",
+                "local-pools" => owner == "rel-bindery" || is_local(&pod),
+                _ => false,
+            };
+            assert_eq!(pod.get("priorityClassName").is_some(), has_priority, "{name}: {owner}");
         }
     }
 }
@@ -307,10 +319,19 @@ fn nothing_is_left_behind() {
 #[test]
 fn long_names_are_cut() {
     let release = "a".repeat(53);
-    let values = "controller.placement=deployment,metrics.serviceMonitor.enabled=true";
-    let arguments = ["template", &release, "charts/bindery", "--set", values];
-    let reported = super::helm::helm(&arguments).expect("it renders");
-    for line in reported.lines().filter_map(|line| line.strip_prefix("  name: ")) {
-        assert!(line.len() <= 63 && !line.ends_with('-'), "{line}");
+    let pool = "p".repeat(30);
+    let values =
+        "controller.placement=deployment,metrics.serviceMonitor.enabled=true,local.enabled=true";
+    let all = format!("{values},local.classes.a.hostDir=/mnt");
+    let pools =
+        format!("{values},local.pools[0].name={pool},local.pools[0].classes.a.hostDir=/mnt");
+    for (values, daemon) in [(all, "-local".to_owned()), (pools, format!("-local-{pool}"))] {
+        let arguments = ["template", &release, "charts/bindery", "--set", &values];
+        let reported = super::helm::helm(&arguments).expect("it renders");
+        let names = reported.lines().filter_map(|line| line.strip_prefix("  name: "));
+        for line in names.clone() {
+            assert!(line.len() <= 63 && !line.ends_with('-'), "{line}");
+        }
+        assert!(names.clone().any(|line| line.ends_with(&daemon)), "{daemon}");
     }
 }

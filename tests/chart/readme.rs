@@ -70,7 +70,8 @@ fn values_table() -> String {
 
 fn rights_table() -> String {
     let mut table = String::from(
-        "| what | webhook | `observe` | `prebind` | `full` | only with |\n|---|---|---|---|---|---|\n",
+        "| what | webhook | `observe` | `prebind` | `full` | local disks | only with |\n\
+         |---|---|---|---|---|---|---|\n",
     );
     for right in RIGHTS {
         let names: Vec<String> = right.names.iter().map(|name| format!("`{name}`")).collect();
@@ -79,11 +80,15 @@ fn rights_table() -> String {
             With::Nothing => "",
             With::Events => "`controller.events`",
             With::SelfSigned => "`certs.mode: selfSigned`",
+            With::TaintRemoval => "`local.removeNodeNotReadyTaint`",
         };
-        let [webhook, observe, prebind, full] = right.verbs.map(|verbs| verbs.join(", "));
+        let [webhook, observe, prebind, full, local] = right.verbs.map(|verbs| verbs.join(", "));
         let what = format!("{}{scope} {}", right.resource, names.join(", "));
         let what = what.trim_end();
-        let _ = writeln!(table, "| {what} | {webhook} | {observe} | {prebind} | {full} | {with} |");
+        let _ = writeln!(
+            table,
+            "| {what} | {webhook} | {observe} | {prebind} | {full} | {local} | {with} |"
+        );
     }
     table
 }

@@ -30,6 +30,16 @@ const WRONG: &[(&str, &str)] = &[
     ("rules.parameters={\"maxwaste\": 3}", "'/rules/parameters': additional properties"),
     ("trusted.binder=[\"x\"]", "'/trusted': additional properties 'binder' not allowed"),
     ("controller.recycler.timeouts={\"iscsi\": {}}", "additional properties 'iscsi' not allowed"),
+    (
+        "local.classes={\"a\": {\"hostdir\": \"/a\"}}",
+        "'/local/classes/a': additional properties 'hostdir'",
+    ),
+    ("local.pools=[{\"name\": \"a\"}]", "'/local/pools/0': missing property 'classes'"),
+    ("local.useJobForCleaning=true", "'/local': additional properties 'useJobForCleaning'"),
+    (
+        "local.updateStrategy.rollingUpdate.maxSurge=1",
+        "additional properties 'maxSurge' not allowed",
+    ),
     // Types.
     ("webhook.replicas=\"2\"", "'/webhook/replicas': got string, want integer"),
     ("webhook.replicas=1.5", "'/webhook/replicas': got number, want integer"),
@@ -43,7 +53,53 @@ const WRONG: &[(&str, &str)] = &[
     ("commonLabels={\"cost\": 7}", "'/commonLabels/cost': got number, want string"),
     ("pod.nodeSelector={\"ssd\": true}", "'/pod/nodeSelector/ssd': got boolean, want string"),
     ("overrides={}", "'/overrides': got object, want array"),
+    ("local.classes=[]", "'/local/classes': got array, want object"),
+    ("local.setPVOwnerRef=\"true\"", "'/local/setPVOwnerRef': got string, want boolean"),
     // Values.
+    (
+        "local.pools=[{\"name\": \"a\", \"classes\": {}}]",
+        "'/local/pools/0/classes': minProperties: got 0, want 1",
+    ),
+    (
+        "local.pools=[{\"name\": \"A\", \"classes\": {\"a\": {\"hostDir\": \"/a\"}}}]",
+        "'/local/pools/0/name': 'A' does not match",
+    ),
+    ("local.classes={\"a\": {}}", "'/local/classes/a': missing property 'hostDir'"),
+    (
+        "local.classes={\"a\": {\"hostDir\": \"mnt\"}}",
+        "'/local/classes/a/hostDir': 'mnt' does not match",
+    ),
+    (
+        "local.classes={\"a\": {\"hostDir\": \"/\"}}",
+        "'/local/classes/a/hostDir': '/' does not match",
+    ),
+    (
+        "local.classes={\"a\": {\"hostDir\": \"/mnt/\"}}",
+        "'/local/classes/a/hostDir': '/mnt/' does not match",
+    ),
+    ("local.classes={\"a\": {\"hostDir\": \"/mnt/../b\"}}", "'/local/classes/a/hostDir'"),
+    (
+        "local.classes={\"A\": {\"hostDir\": \"/a\"}}",
+        "'/local/classes': additional properties 'A' not allowed",
+    ),
+    (
+        "local.classes={\"a\": {\"hostDir\": \"/a\", \"volumeMode\": \"block\"}}",
+        "must be one of 'Filesystem', 'Block'",
+    ),
+    (
+        "local.classes={\"a\": {\"hostDir\": \"/a\", \"onContent\": \"clean\"}}",
+        "must be one of 'hold', 'offer'",
+    ),
+    (
+        "local.labelsForPV={\"bindery.dev/local-node\": \"a\"}",
+        "'/local/labelsForPV/bindery.dev~1local-node'",
+    ),
+    ("local.nodeLabelsForPV=[\"bindery.dev/local-node\"]", "'/local/nodeLabelsForPV/0'"),
+    (
+        "local.updateStrategy.rollingUpdate.maxUnavailable=0",
+        "'/local/updateStrategy/rollingUpdate/maxUnavailable'",
+    ),
+    ("local.machineIdFile=\"machine-id\"", "'/local/machineIdFile'"),
     ("webhook.replicas=0", "'/webhook/replicas': minimum: got 0, want 1"),
     ("webhook.port=443", "'/webhook/port': minimum: got 443, want 1,024"),
     ("webhook.port=8081", "'/webhook/port'"),
@@ -97,6 +153,10 @@ const WRONG: &[(&str, &str)] = &[
     ("controller.enabled=false", "'/certs/mode': value must be one of 'certManager', 'provided'"),
     ("controller.mode=\"full\"", "'/controller/acknowledgeBinderReplacement': value must be true"),
     ("certs.mode=\"provided\"", "'/certs/provided/secretName': minLength: got 0, want 1"),
+    (
+        "local.removeNodeNotReadyTaint=true",
+        "'/local/provisionerNotReadyNodeTaintKey': minLength: got 0, want 1",
+    ),
     ("pod.resourceQuota=true", "'/pod/priorityClassName': minLength: got 0, want 1"),
 ];
 
@@ -178,10 +238,10 @@ fn the_schema_knows_every_rule() {
 fn no_other_value_takes_what_it_does_not_know() {
     const OPEN: [&str; 7] = [
         "/properties/controller/properties/recycler/properties/podTemplate",
-        "/properties/pod/properties/resources/properties/requests",
-        "/properties/pod/properties/resources/properties/limits",
-        "/properties/pod/properties/tolerations/items",
-        "/properties/pod/properties/affinity",
+        "/definitions/resources/properties/requests",
+        "/definitions/resources/properties/limits",
+        "/definitions/tolerations/items",
+        "/definitions/affinity",
         "/properties/pod/properties/topologySpreadConstraints/items",
         "/properties/global",
     ];

@@ -17,8 +17,8 @@ pub(crate) struct Right {
     pub(crate) resource: &'static str,
     /// The only objects that it is given for; any if there are none. `NAME` is the installation's.
     pub(crate) names: &'static [&'static str],
-    /// Given to the webhook; to the controller in `observe`, in `prebind` and in `full`.
-    pub(crate) verbs: [&'static [&'static str]; 4],
+    /// Given to the webhook; to the controller in `observe`, in `prebind` and in `full`; to the local static provisioner.
+    pub(crate) verbs: [&'static [&'static str]; 5],
     /// What has to be the case besides.
     pub(crate) with: With,
 }
@@ -34,6 +34,7 @@ pub(crate) enum With {
     Nothing,
     Events,
     SelfSigned,
+    TaintRemoval,
 }
 
 const READ: &[&str] = &["get", "list", "watch"];
@@ -45,60 +46,64 @@ const READ_PATCH: &[&str] = &["get", "list", "watch", "patch"];
 const FOLLOW: &[&str] = &["get", "watch"];
 const FOLLOW_PATCH: &[&str] = &["get", "watch", "patch"];
 const WAITING: &[&str] = &["list", "watch"];
+const OFFER: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 
 /// All of them.
 pub(crate) const RIGHTS: &[Right] = &[
-    cluster("persistentvolumes", [READ, READ, READ_PATCH, READ_PATCH]),
-    cluster("persistentvolumes/status", [NONE, NONE, NONE, PATCH]),
-    cluster("persistentvolumeclaims", [READ, READ, READ, READ_PATCH]),
-    cluster("persistentvolumeclaims/status", [NONE, NONE, NONE, PATCH]),
-    cluster("storage.k8s.io/storageclasses", [READ, READ, READ, READ]),
-    cluster("namespaces", [READ, WAITING, WAITING, WAITING]),
-    cluster("pods", [&["list"], WAITING, WAITING, WAITING]),
-    cluster("nodes", [&["list"], NONE, &["get"], NONE]),
-    cluster("coordination.k8s.io/leases", [&["get"], NONE, NONE, NONE]),
-    Right { with: With::Events, ..cluster("events", [NONE, EVENTS, EVENTS, EVENTS]) },
+    cluster("persistentvolumes", [READ, READ, READ_PATCH, READ_PATCH, OFFER]),
+    cluster("persistentvolumes/status", [NONE, NONE, NONE, PATCH, NONE]),
+    cluster("persistentvolumeclaims", [READ, READ, READ, READ_PATCH, &["get", "list"]]),
+    cluster("persistentvolumeclaims/status", [NONE, NONE, NONE, PATCH, NONE]),
+    cluster("storage.k8s.io/storageclasses", [READ, READ, READ, READ, &["get"]]),
+    cluster("namespaces", [READ, WAITING, WAITING, WAITING, NONE]),
+    cluster("pods", [&["list"], WAITING, WAITING, WAITING, NONE]),
+    cluster("nodes", [&["list"], NONE, &["get"], NONE, &["get"]]),
+    Right { with: With::TaintRemoval, ..cluster("nodes", [NONE, NONE, NONE, NONE, PATCH]) },
+    cluster("coordination.k8s.io/leases", [&["get"], NONE, NONE, NONE, NONE]),
+    Right { with: With::Events, ..cluster("events", [NONE, EVENTS, EVENTS, EVENTS, NONE]) },
+    cluster("events", [NONE, NONE, NONE, NONE, EVENTS]),
     registrations("admissionregistration.k8s.io/validatingwebhookconfigurations"),
     registrations("admissionregistration.k8s.io/mutatingwebhookconfigurations"),
     Right {
         names: &["NAME-controller"],
-        ..inside("coordination.k8s.io/leases", [NONE, LEASE, LEASE, LEASE])
+        ..inside("coordination.k8s.io/leases", [NONE, LEASE, LEASE, LEASE, NONE])
     },
     Right {
         names: &["NAME-certificates"],
         with: With::SelfSigned,
-        ..inside("coordination.k8s.io/leases", [NONE, LEASE, LEASE, LEASE])
+        ..inside("coordination.k8s.io/leases", [NONE, LEASE, LEASE, LEASE, NONE])
     },
     Right {
         names: &["NAME-tls"],
         with: With::SelfSigned,
-        ..inside("secrets", [FOLLOW, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH])
+        ..inside("secrets", [FOLLOW, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH, NONE])
     },
     Right {
         names: &["NAME-ca"],
         with: With::SelfSigned,
-        ..inside("secrets", [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH])
+        ..inside("secrets", [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH, NONE])
     },
-    inside("pods", [NONE, NONE, NONE, &["get", "list", "create", "delete"]]),
-    inside("events", [NONE, NONE, NONE, &["list"]]),
+    inside("pods", [NONE, NONE, NONE, &["get", "list", "create", "delete"], NONE]),
+    inside("events", [NONE, NONE, NONE, &["list"], NONE]),
 ];
 
-const fn cluster(resource: &'static str, verbs: [&'static [&'static str]; 4]) -> Right {
+const fn cluster(resource: &'static str, verbs: [&'static [&'static str]; 5]) -> Right {
     Right { scope: Scope::Cluster, resource, names: &[], verbs, with: With::Nothing }
 }
 
-const fn inside(resource: &'static str, verbs: [&'static [&'static str]; 4]) -> Right {
+const fn inside(resource: &'static str, verbs: [&'static [&'static str]; 5]) -> Right {
     Right { scope: Scope::Namespace, resource, names: &[], verbs, with: With::Nothing }
 }
 
 const fn registrations(resource: &'static str) -> Right {
-    let verbs = [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH];
+    let verbs = [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH, NONE];
     Right { names: &["NAME"], with: With::SelfSigned, ..cluster(resource, verbs) }
 }
 
 /// The columns of the table.
 const WEBHOOK: usize = 0;
 const MODES: [&str; 3] = ["observe", "prebind", "full"];
+const LOCAL: usize = 4;
 
 /// One right to one thing.
 type Cell = (String, String, String, String);
@@ -214,6 +219,20 @@ fn each_account_has_exactly_the_rights_of_the_table() {
 }
 
 #[test]
+fn the_local_static_provisioner_has_exactly_the_rights_of_its_column() {
+    for (name, with) in
+        [("local", vec![With::Nothing]), ("local-pools", vec![With::Nothing, With::TaintRemoval])]
+    {
+        let has = of_account(set(name), "rel-bindery-local");
+        compare(name, &has, &expected(&[LOCAL], &with));
+        let webhook = of_account(set(name), "rel-bindery");
+        let beside = [With::Nothing, With::Events, With::SelfSigned];
+        compare(name, &webhook, &expected(&[WEBHOOK, 1], &beside));
+    }
+    assert_eq!(of_account(set("defaults"), "rel-bindery-local"), BTreeSet::new());
+}
+
+#[test]
 fn without_a_controller_nothing_writes() {
     let has = of_account(set("webhook-only"), "rel-bindery");
     compare("webhook-only", &has, &expected(&[WEBHOOK], &[With::Nothing, With::Events]));
@@ -322,4 +341,10 @@ fn without_roles_there_are_none() {
         2,
         "accounts of the webhook and the test"
     );
+    let local = "local.enabled=true,local.classes.a.hostDir=/mnt,rbac.create=false";
+    let rendering = rendered(&["--set", local]);
+    for kind in ["ClusterRole", "ClusterRoleBinding"] {
+        assert_eq!(rendering.of_kind(kind).len(), 0, "{kind}");
+    }
+    rendering.object("ServiceAccount", "rel-bindery-local");
 }

@@ -21,8 +21,10 @@ const KNOWN: &[&str] = &[
     "if",
     "include",
     "index",
+    "len",
     "ne",
     "not",
+    "or",
     "print",
     "printf",
     "range",
@@ -45,8 +47,11 @@ const KNOWN: &[&str] = &[
     "fail",
     "get",
     "has",
+    "hasPrefix",
     "indent",
     "int",
+    "join",
+    "keys",
     "merge",
     "nindent",
     "quote",
@@ -54,6 +59,7 @@ const KNOWN: &[&str] = &[
     "set",
     "sha256sum",
     "sortAlpha",
+    "sub",
     "ternary",
     "trimSuffix",
     "trunc",
@@ -162,7 +168,7 @@ fn every_helper_is_used() {
 #[test]
 fn helm_finds_no_fault() {
     for values in
-        [None, Some("monitoring-full"), Some("policy"), Some("named"), Some("webhook-only")]
+        [None, Some("monitoring-full"), Some("policy"), Some("local-pools"), Some("webhook-only")]
     {
         let file = values.map(|name| format!("tests/chart/sets/{name}.yaml"));
         let mut arguments = vec!["lint", "charts/bindery", "--strict"];

@@ -6,12 +6,13 @@
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, ResourceQuota, Secret, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::api::storage::v1::StorageClass;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -41,10 +42,12 @@ fn typed(object: &Value) -> Option<Result<Value, serde_json::Error>> {
         ("v1", "Secret") => through::<Secret>(object),
         ("v1", "Service") => through::<Service>(object),
         ("v1", "ServiceAccount") => through::<ServiceAccount>(object),
+        ("apps/v1", "DaemonSet") => through::<DaemonSet>(object),
         ("apps/v1", "Deployment") => through::<Deployment>(object),
         ("coordination.k8s.io/v1", "Lease") => through::<Lease>(object),
         ("networking.k8s.io/v1", "NetworkPolicy") => through::<NetworkPolicy>(object),
         ("policy/v1", "PodDisruptionBudget") => through::<PodDisruptionBudget>(object),
+        ("storage.k8s.io/v1", "StorageClass") => through::<StorageClass>(object),
         ("rbac.authorization.k8s.io/v1", "ClusterRole") => through::<ClusterRole>(object),
         ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding") => {
             through::<ClusterRoleBinding>(object)

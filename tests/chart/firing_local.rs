@@ -1,0 +1,68 @@
+//! The alerts on local disks: an installation that is well, and what makes each fire (`firing`).
+
+/// The labels of a pod's series.
+pub(crate) const LABELS: &str =
+    "namespace=\"store\",job=\"rel-bindery-local-metrics\",node=\"n\",pod=\"l\"";
+
+/// A node whose disks are well: one is being released, one was cleaned again after a failure.
+pub(crate) const WELL: &[&str] = &[
+    "bindery_local_ready{LOCAL} 0x10 1x50",
+    "local_volume_provisioner_proctable_running{LOCAL} 0x60",
+    // Another node, which has been cleaning a large disk since its pod started.
+    "bindery_local_ready{namespace=\"store\",job=\"rel-bindery-local-metrics\",node=\"m\",pod=\"k\"} 0x60",
+    "local_volume_provisioner_proctable_running{namespace=\"store\",job=\"rel-bindery-local-metrics\",node=\"m\",pod=\"k\"} 1x60",
+    "bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"offered\"} 4x60",
+    "bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"in_use\"} 1x60",
+    "bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"claim_exists\"} 1x60",
+    "bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"retained\"} 1x60",
+    "bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"other_disk\"} 0x60",
+    "local_volume_provisioner_persistentvolume_delete_failed_total{LOCAL,mode=\"Block\",type=\"process\"} 0x10 4x50",
+    "bindery_local_failed_steps_total{LOCAL,step=\"offer\"} 0x10 5x50",
+    "bindery_local_scans_total{LOCAL,outcome=\"ok\"} 0+3x60",
+];
+
+/// As the cases of `firing`.
+pub(crate) const CASES: &[(&str, &[&str], u32)] = &[
+    ("BinderyLocalDown", &["bindery_local_ready"], 5),
+    ("BinderyLocalNotReady", &["bindery_local_ready{LOCAL} 0x60"], 20),
+    (
+        "BinderyDiskReplaced",
+        &["bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"other_disk\"} 1x60"],
+        5,
+    ),
+    (
+        "BinderyVolumeReservedWhileCleaned",
+        &[
+            "bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"reserved_while_cleaned\"} 0 0 1x58",
+        ],
+        1,
+    ),
+    (
+        "BinderyDiskHeld",
+        &["bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"not_empty\"} 1x60"],
+        15,
+    ),
+    (
+        "BinderyDiskHeld",
+        &["bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"unusable\"} 1x60"],
+        15,
+    ),
+    (
+        "BinderyDiskHeld",
+        &["bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"deleted_by_hand\"} 2x60"],
+        15,
+    ),
+    (
+        "BinderyCleaningFails",
+        &[
+            "local_volume_provisioner_persistentvolume_delete_failed_total{LOCAL,mode=\"Block\",type=\"process\"} 0+1x60",
+        ],
+        16,
+    ),
+    (
+        "BinderyLocalStepsFail",
+        &["bindery_local_failed_steps_total{LOCAL,step=\"offer\"} 0+1x60"],
+        16,
+    ),
+    ("BinderyLocalScansFail", &["bindery_local_scans_total{LOCAL,outcome=\"failed\"} 0+1x60"], 6),
+];

@@ -5,8 +5,8 @@ mod doubtful;
 mod killed;
 mod life;
 mod many;
-mod process;
-mod scene;
+pub(crate) mod process;
+pub(crate) mod scene;
 
 use crate::runner::Case;
 

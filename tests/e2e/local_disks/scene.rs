@@ -8,32 +8,32 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::disks::NodeDisks;
-use super::process::LocalProvisioner;
+use super::process::{Identity, LocalProvisioner};
 use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Objects, Plane, claim_path, volume_path};
 
 /// How long the machine may take to do what takes milliseconds.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a tenant writes.
-pub(super) const SECRET: &str = "what the former tenant wrote";
+pub(crate) const SECRET: &str = "what the former tenant wrote";
 
 /// A node, its disks, and a StorageClass for file systems and one for block devices.
-pub(super) struct Scene<'a> {
-    pub(super) plane: &'a Plane,
-    pub(super) objects: Objects<'a>,
-    pub(super) disks: NodeDisks,
-    pub(super) node: String,
+pub(crate) struct Scene<'a> {
+    pub(crate) plane: &'a Plane,
+    pub(crate) objects: Objects<'a>,
+    pub(crate) disks: NodeDisks,
+    pub(crate) node: String,
     /// More keys of both StorageClasses in the configuration.
-    pub(super) keys: &'static str,
+    pub(crate) keys: &'static str,
     /// More keys of the `ConfigMap`.
-    pub(super) files: Vec<(&'static str, &'static str)>,
+    pub(crate) files: Vec<(&'static str, &'static str)>,
 }
 
 impl<'a> Scene<'a> {
     /// A node without disks. The names are those of the case.
-    pub(super) fn new(plane: &'a Plane, case: &str) -> Self {
+    pub(crate) fn new(plane: &'a Plane, case: &str) -> Self {
         let objects = plane.objects(case);
         let node = objects.name("node");
         let scene =
@@ -52,7 +52,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Creates the Node, as the scheduler can use it.
-    pub(super) fn create_node(&self) {
+    pub(crate) fn create_node(&self) {
         let node = json!({
             "apiVersion": "v1", "kind": "Node",
             "metadata": {"name": self.node, "labels": {"kubernetes.io/hostname": self.node}},
@@ -68,12 +68,17 @@ impl<'a> Scene<'a> {
     }
 
     /// The StorageClass of a discovery folder.
-    pub(super) fn class(&self, folder: &str) -> String {
+    pub(crate) fn class(&self, folder: &str) -> String {
         self.objects.name(folder)
     }
 
     /// Starts the provisioner.
-    pub(super) fn start(&self) -> LocalProvisioner {
+    pub(crate) fn start(&self) -> LocalProvisioner {
+        self.start_as(&Identity::administrator(self.plane))
+    }
+
+    /// Starts the provisioner under this account, and with these capabilities.
+    pub(crate) fn start_as(&self, identity: &Identity) -> LocalProvisioner {
         let class = |folder: &str, mode: &str| {
             let (name, path) = (self.class(folder), self.disks.path(folder).display().to_string());
             let keys = self.keys;
@@ -83,11 +88,11 @@ impl<'a> Scene<'a> {
         for (name, text) in &self.files {
             fs::write(self.disks.path("config").join(name), text).unwrap();
         }
-        LocalProvisioner::start(self.plane, &self.disks, &self.node, &classes)
+        LocalProvisioner::start(identity, &self.disks, &self.node, &classes)
     }
 
     /// The volumes of the node.
-    pub(super) fn volumes(&self) -> Vec<Value> {
+    pub(crate) fn volumes(&self) -> Vec<Value> {
         let list = self.plane.get(ADMIN, "/api/v1/persistentvolumes").expect_ok();
         let mut volumes = list["items"].as_array().cloned().unwrap_or_default();
         let values = "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0";
@@ -97,7 +102,7 @@ impl<'a> Scene<'a> {
 
     /// The volume of this entry, in this phase and with another uid than `not`.
     #[track_caller]
-    pub(super) fn volume(&self, entry: &str, phase: &str, not: &str) -> Value {
+    pub(crate) fn volume(&self, entry: &str, phase: &str, not: &str) -> Value {
         let path = json!(self.disks.path(entry));
         eventually(&format!("a PersistentVolume of {entry} is {phase}"), PATIENCE, || {
             let found = self.volumes().into_iter().find(|volume| {
@@ -111,7 +116,7 @@ impl<'a> Scene<'a> {
 
     /// Creates a claim that names the volume, and waits until both are bound.
     #[track_caller]
-    pub(super) fn bind(&self, claim: &str, volume: &Value) {
+    pub(crate) fn bind(&self, claim: &str, volume: &Value) {
         let spec = &volume["spec"];
         let overlay = json!({"spec": {
             "storageClassName": spec["storageClassName"], "volumeMode": spec["volumeMode"],
@@ -136,7 +141,7 @@ impl<'a> Scene<'a> {
 
     /// Deletes a claim, and waits until it is gone.
     #[track_caller]
-    pub(super) fn delete_claim(&self, claim: &str) {
+    pub(crate) fn delete_claim(&self, claim: &str) {
         let path = claim_path(self.objects.namespace(), claim);
         self.plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
         eventually("the claim is gone", PATIENCE, || {
@@ -147,7 +152,7 @@ impl<'a> Scene<'a> {
 
     /// Deletes a volume as a person does who takes its finalizer off.
     #[track_caller]
-    pub(super) fn delete_volume_by_hand(&self, volume: &Value) {
+    pub(crate) fn delete_volume_by_hand(&self, volume: &Value) {
         let path = volume_path(volume["metadata"]["name"].as_str().unwrap());
         self.plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
         let patch = Body::merge_patch(&json!({"metadata": {"finalizers": null}}));
@@ -159,7 +164,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Where the kubelet mounts a disk for a pod.
-    pub(super) fn pod_mount(&self) -> PathBuf {
+    pub(crate) fn pod_mount(&self) -> PathBuf {
         let point = self.disks.path("kubelet/pods/p/volumes/kubernetes.io~local-volume/v");
         fs::create_dir_all(&point).unwrap();
         point
@@ -167,7 +172,7 @@ impl<'a> Scene<'a> {
 
     /// Writes to a disk as a pod does: the kubelet mounts it, and unmounts it afterwards.
     #[track_caller]
-    pub(super) fn write_as_pod(&mut self, entry: &str) {
+    pub(crate) fn write_as_pod(&mut self, entry: &str) {
         let (source, point) = (self.disks.path(entry), self.pod_mount());
         self.disks.mount(&["--bind", &source.to_string_lossy()], &point);
         fs::write(point.join(".hidden"), SECRET.repeat(1000)).unwrap();
@@ -181,13 +186,13 @@ impl<'a> Scene<'a> {
     }
 
     /// What is on a file system.
-    pub(super) fn names(&self, entry: &str) -> Vec<String> {
+    pub(crate) fn names(&self, entry: &str) -> Vec<String> {
         let entries = fs::read_dir(self.disks.path(entry)).unwrap().filter_map(Result::ok);
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
     /// The texts of the events of this reason about the node's disks.
-    pub(super) fn events(&self, reason: &str) -> Vec<String> {
+    pub(crate) fn events(&self, reason: &str) -> Vec<String> {
         let list = self.plane.get(ADMIN, "/api/v1/namespaces/default/events").expect_ok();
         let folder = self.disks.path("").display().to_string();
         let events = list["items"].as_array().cloned().unwrap_or_default();
@@ -198,7 +203,7 @@ impl<'a> Scene<'a> {
 
     /// Waits for an event of this reason about a disk of the node, and returns its text.
     #[track_caller]
-    pub(super) fn event(&self, local: &LocalProvisioner, reason: &str) -> String {
+    pub(crate) fn event(&self, local: &LocalProvisioner, reason: &str) -> String {
         eventually(&format!("an event {reason}"), PATIENCE, || {
             self.events(reason).into_iter().next().ok_or_else(|| local.log())
         })

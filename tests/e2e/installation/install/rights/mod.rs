@@ -2,6 +2,7 @@
 //!
 //! Not here: which rights the chart grants for which values (`tests/chart`).
 
+mod local;
 mod scenario;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +19,8 @@ use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane};
 use crate::runner::{Case, case, extent};
 
-pub(crate) const CASES: &[Case] = &[case!(each_right_is_used_and_no_other_is_had)];
+pub(crate) const CASES: &[Case] =
+    &[case!(each_right_is_used_and_no_other_is_had), local::LOCAL_RIGHTS];
 
 /// One thing that may be done. No name is all names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +35,8 @@ struct Right {
 /// Of each account.
 type Rights = BTreeMap<String, BTreeSet<Right>>;
 
-const ACCOUNTS: [&str; 2] = ["bindery", "bindery-controller"];
+/// The accounts of webhook and controller.
+const ACCOUNTS: &[&str] = &["bindery", "bindery-controller"];
 
 fn each_right_is_used_and_no_other_is_had() {
     // A pod that recycles mounts a share, which no restricted pod may.
@@ -70,7 +73,7 @@ fn each_right_is_used_and_no_other_is_had() {
 }
 
 fn expect_no_other(site: &Site, mode: &str) {
-    let granted = granted(site.plane);
+    let granted = granted(site.plane, ACCOUNTS);
     let denied = sweep(site.plane, &granted);
     let count: usize = granted.values().map(BTreeSet::len).sum();
     println!("{mode}: {count} rights, {denied} others denied");
@@ -79,27 +82,31 @@ fn expect_no_other(site: &Site, mode: &str) {
 
 /// Waits until everything that is granted now was used at some time.
 fn expect_used(site: &Site, mode: &str) {
-    let granted = granted(site.plane);
+    let granted = granted(site.plane, ACCOUNTS);
     let mut turn = 0;
     eventually("every right was used", Duration::from_mins(1), || {
         turn += 1;
         in_a_new_namespace(site.plane, &format!("{mode}-{turn}"));
-        let used = used(site.plane);
-        let mut unused = String::new();
-        for (account, rights) in &granted {
-            for right in rights
-                .iter()
-                .filter(|right| !used.get(account).is_some_and(|used| used.contains(*right)))
-            {
-                let _ = writeln!(unused, "{account}: {right:?}");
-            }
-        }
+        let unused = unused(site.plane, &granted);
         if unused.is_empty() { Ok(()) } else { Err(unused) }
     });
 }
 
-/// Returns what the roles that are bound to the accounts say.
-fn granted(plane: &Plane) -> Rights {
+/// What is granted and was never used, one a line.
+fn unused(plane: &Plane, granted: &Rights) -> String {
+    let used = used(plane);
+    let mut unused = String::new();
+    for (account, rights) in granted {
+        let is_used = |right: &Right| used.get(account).is_some_and(|used| used.contains(right));
+        for right in rights.iter().filter(|right| !is_used(right)) {
+            let _ = writeln!(unused, "{account}: {right:?}");
+        }
+    }
+    unused
+}
+
+/// Returns what the roles that are bound to the accounts say. No other account of the installation has any.
+fn granted(plane: &Plane, accounts: &[&str]) -> Rights {
     const API: &str = "/apis/rbac.authorization.k8s.io/v1";
     let mut rights = Rights::new();
     for (bindings, roles, namespace) in [
@@ -123,7 +130,7 @@ fn granted(plane: &Plane) -> Rights {
             }
         }
     }
-    assert!(rights.keys().eq(ACCOUNTS), "{rights:?}");
+    assert!(rights.keys().eq(accounts), "{rights:?}");
     rights
 }
 
@@ -155,7 +162,7 @@ fn cells(rule: &Value, namespace: Option<&str>) -> Vec<Right> {
     cells
 }
 
-/// Asks of every verb on everything that there is whether either account may; what is not granted is denied. How
+/// Asks of every verb on everything that there is whether each account may; what is not granted is denied. How
 /// often it was.
 fn sweep(plane: &Plane, granted: &Rights) -> usize {
     const VERBS: [&str; 8] =
@@ -165,7 +172,7 @@ fn sweep(plane: &Plane, granted: &Rights) -> usize {
         for (verb, namespace) in
             VERBS.iter().flat_map(|verb| [NAME, "kube-system"].map(|namespace| (verb, namespace)))
         {
-            for account in ACCOUNTS {
+            for (account, rights) in granted {
                 for name in [
                     "",
                     "bindery",
@@ -174,7 +181,7 @@ fn sweep(plane: &Plane, granted: &Rights) -> usize {
                     "bindery-controller",
                     "bindery-certificates",
                 ] {
-                    let is_granted = granted[account].iter().any(|right| {
+                    let is_granted = rights.iter().any(|right| {
                         (right.verb.as_str(), &right.group, &right.resource)
                             == (verb, &group, &resource)
                             && right.namespace.as_deref().is_none_or(|own| own == namespace)

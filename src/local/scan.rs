@@ -269,6 +269,27 @@ fn is_opened_exclusively(device: &Path) -> io::Result<bool> {
     match OpenOptions::new().read(true).custom_flags(exclusive).open(device) {
         Ok(File { .. }) => Ok(false),
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(true),
-        Err(error) => Err(error),
+        Err(error) => Err(not_opened(error)),
     }
+}
+
+/// Returns an error with what to do about it where a person can do something.
+///
+/// Container runtimes let only privileged containers open devices, whoever runs in them and whatever is mounted.
+fn not_opened(error: io::Error) -> io::Error {
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return error;
+    }
+    io::Error::other(format!(
+        "the device cannot be opened: {error}; only a privileged container may open block devices; \
+         set local.privileged in the values of the chart, or mount a file system in place of the link"
+    ))
+}
+
+#[test]
+fn a_device_that_may_not_be_opened_says_that_the_container_is_not_privileged() {
+    let denied = not_opened(io::Error::from_raw_os_error(1)).to_string();
+    assert!(denied.contains("(os error 1); only a privileged container"), "{denied}");
+    let other = not_opened(io::Error::from_raw_os_error(5)).to_string();
+    assert!(!other.contains("privileged"), "{other}");
 }

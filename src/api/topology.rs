@@ -21,6 +21,11 @@ wire! {
         match_fields: List<RequirementWire<'a>> = "matchFields",
     }
 
+    /// The wire form of a term of `allowedTopologies`.
+    pub(super) struct TopologyTermWire<'a> {
+        match_label_expressions: List<RequirementWire<'a>> = "matchLabelExpressions",
+    }
+
     /// The wire form of a label selector.
     pub(super) struct SelectorWire<'a> {
         pub(super) match_labels: MatchLabels = "matchLabels",
@@ -43,6 +48,21 @@ pub(super) fn selector(wire: SelectorWire<'_>) -> Result<Selector, TermError> {
 /// admits no node.
 pub(super) fn affinity(wire: &NodeSelectorWire<'_>) -> NodeAffinity {
     NodeAffinity::Required(wire.node_selector_terms.0.iter().map(node_term).collect())
+}
+
+/// The nodes for which volumes are provisioned: every one if there are no terms. Each condition is an `In`.
+pub(super) fn allowed_topologies(terms: &[TopologyTermWire<'_>]) -> NodeAffinity {
+    if terms.is_empty() {
+        return NodeAffinity::Unrestricted;
+    }
+    let is_in = |key: &str, _: &str, values: &[&str]| NodeExpression::new(key, "In", values);
+    let term = |wire: &TopologyTermWire<'_>| {
+        let expressions = wire.match_label_expressions.0.iter();
+        let expressions: Result<Vec<NodeExpression>, _> =
+            expressions.map(|wire| with_parts(wire, is_in)).collect();
+        expressions.map_or_else(|_| NodeTerm::default(), |all| NodeTerm::new(all, Vec::new()))
+    };
+    NodeAffinity::Required(terms.iter().map(term).collect())
 }
 
 /// Reads a node selector from its JSON text: which nodes it admits.

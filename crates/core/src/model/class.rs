@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::names::ClassName;
+use super::topology::NodeAffinity;
 
 /// Which class a claim asks for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,6 +121,11 @@ pub struct Class {
     pub expansion: Expansion,
     /// Whether claims without a class get this one.
     pub default: DefaultMark,
+    /// The nodes for which its provisioner makes volumes: `allowedTopologies`.
+    ///
+    /// Kubernetes: `component-helpers/scheduling/corev1/helpers.go`, `MatchTopologySelectorTerms`: without terms every
+    /// node, else the nodes that one of the terms admits.
+    pub allowed_topologies: NodeAffinity,
 }
 
 /// Whether a class is marked as the one for claims that ask for none.

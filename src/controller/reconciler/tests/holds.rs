@@ -9,7 +9,7 @@ use crate::controller::reconciler::Task;
 use crate::model::annotations::{BOUND_BY_CONTROLLER, STORAGE_PROVISIONER};
 use crate::model::{
     BindingMode, Claim, ClaimKey, Class, ClassName, ClassRequest, DefaultMark, Expansion,
-    Provisioner, Quantity, Reservation, ResourceVersion, Uid, Volume, VolumeName,
+    NodeAffinity, Provisioner, Quantity, Reservation, ResourceVersion, Uid, Volume, VolumeName,
 };
 
 fn fast() -> ClassName {
@@ -47,6 +47,7 @@ fn delayed() -> LiveReads {
         binding_mode: BindingMode::WaitForFirstConsumer,
         expansion: Expansion::NotAllowed,
         default: DefaultMark::Unmarked,
+        allowed_topologies: NodeAffinity::Unrestricted,
     })))
 }
 
@@ -206,6 +207,7 @@ fn a_volume_assumed_for_a_claim_whose_write_is_rejected_is_offered_to_others() {
         binding_mode: BindingMode::Immediate,
         expansion: Expansion::NotAllowed,
         default: DefaultMark::Marked { created: "2026-01-01T00:00:00Z".into() },
+        allowed_topologies: NodeAffinity::Unrestricted,
     };
     let classless = Claim { class_field: ClassRequest::Unset, ..pvc("old", 2, 0) };
     let mut stage = Stage::of(&[volume("v")], &[classless, of_fast(pvc("young", 3, 1))]);

@@ -7,7 +7,8 @@ use crate::binding::tests::{claim, volume};
 use crate::binding::{ChosenBy, ListedCollections, LiveReads, Observed, View};
 use crate::model::annotations::{BIND_COMPLETED, MIGRATED_TO};
 use crate::model::{
-    AccessModes, Annotations, DefaultMark, Expansion, Pod, PodKey, Uid, VolumeMode, VolumePhase,
+    AccessModes, Annotations, DefaultMark, Expansion, NodeAffinity, Pod, PodKey, Uid, VolumeMode,
+    VolumePhase,
 };
 
 /// A cluster that is seen whole: a read finds what the view shows.
@@ -80,7 +81,14 @@ fn small() -> Volume {
 
 fn class(mode: BindingMode, provisioner: Provisioner) -> Class {
     let (name, expansion) = (ClassName::new("fast"), Expansion::NotAllowed);
-    Class { name, provisioner, binding_mode: mode, expansion, default: DefaultMark::Unmarked }
+    Class {
+        name,
+        provisioner,
+        binding_mode: mode,
+        expansion,
+        default: DefaultMark::Unmarked,
+        allowed_topologies: NodeAffinity::Unrestricted,
+    }
 }
 
 fn of_class(claim: Claim) -> Claim {

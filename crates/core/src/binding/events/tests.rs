@@ -12,8 +12,8 @@ use crate::binding::{
 };
 use crate::model::{
     AccessModes, BindingMode, Claim, ClaimKey, Class, ClassName, ClassRequest, DefaultMark,
-    Expansion, NonEmpty, Pod, PodKey, Provisioner, Quantity, Reservation, Volume, VolumeMode,
-    VolumeName, VolumePhase,
+    Expansion, NodeAffinity, NonEmpty, Pod, PodKey, Provisioner, Quantity, Reservation, Volume,
+    VolumeMode, VolumeName, VolumePhase,
 };
 
 fn pv() -> VolumeName {
@@ -45,6 +45,7 @@ fn view(mode: BindingMode) -> View {
         binding_mode: mode,
         expansion: Expansion::NotAllowed,
         default: DefaultMark::Unmarked,
+        allowed_topologies: NodeAffinity::Unrestricted,
     })));
     view
 }

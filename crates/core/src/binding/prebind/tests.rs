@@ -44,6 +44,7 @@ fn world() -> World {
             binding_mode: BindingMode::WaitForFirstConsumer,
             expansion: Expansion::NotAllowed,
             default: DefaultMark::Unmarked,
+            allowed_topologies: NodeAffinity::Unrestricted,
         }),
         volumes: vec![of_node("pv-a", "a"), of_node("pv-b", "b")],
         pods: [vec![pod("web", Some("n1"))], vec![pod("web", Some("n1"))]],

@@ -9,8 +9,8 @@ use crate::binding::{
 };
 use crate::model::{
     AccessModes, BindingMode, Claim, ClaimKey, Class, ClassName, ClassRequest, CreationTimestamp,
-    DefaultMark, Deletion, Expansion, NonEmpty, Provisioner, Reservation, Selector, Term, Uid,
-    Volume, VolumeName, VolumePhase,
+    DefaultMark, Deletion, Expansion, NodeAffinity, NonEmpty, Provisioner, Reservation, Selector,
+    Term, Uid, Volume, VolumeName, VolumePhase,
 };
 
 fn key(name: &str) -> ClaimKey {
@@ -125,6 +125,7 @@ fn a_claim_of_a_class_that_was_not_seen_is_served_on_a_live_read_only() {
         binding_mode: BindingMode::WaitForFirstConsumer,
         expansion: Expansion::NotAllowed,
         default: DefaultMark::Unmarked,
+        allowed_topologies: NodeAffinity::Unrestricted,
     })));
     assert_eq!(served(&view, "pv-a"), None);
 }

@@ -17,8 +17,8 @@ use crate::model::annotations::{
 };
 use crate::model::{
     AccessModes, Annotations, BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName,
-    ClassRequest, DefaultMark, Deletion, Expansion, Provisioner, ReclaimPolicy, Reported,
-    Reservation, Uid, Volume, VolumeName, VolumePhase,
+    ClassRequest, DefaultMark, Deletion, Expansion, NodeAffinity, Provisioner, ReclaimPolicy,
+    Reported, Reservation, Uid, Volume, VolumeName, VolumePhase,
 };
 
 fn annotated(pairs: &[(&str, &str)]) -> Annotations {
@@ -234,6 +234,7 @@ fn class() -> Class {
         binding_mode: BindingMode::Immediate,
         expansion: Expansion::NotAllowed,
         default: DefaultMark::Unmarked,
+        allowed_topologies: NodeAffinity::Unrestricted,
     }
 }
 

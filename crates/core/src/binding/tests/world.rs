@@ -74,6 +74,7 @@ fn classes(default: bool) -> [Class; 3] {
         binding_mode,
         expansion: Expansion::NotAllowed,
         default: DefaultMark::Unmarked,
+        allowed_topologies: NodeAffinity::Unrestricted,
     };
     let named = |name: &str| Provisioner::Named(name.into());
     let marked = DefaultMark::Marked { created: "2026".into() };

@@ -23,6 +23,7 @@ mod interning;
 mod migration;
 mod mismatch;
 mod name_hasher;
+mod node_loss;
 mod object_key;
 mod objects;
 mod observed;
@@ -57,6 +58,10 @@ pub use fit_counts::{FitCounts, count_fits};
 pub use index::ranks_alike;
 pub use mismatch::Mismatch;
 pub use name_hasher::NameHasher;
+pub use node_loss::{
+    ClaimProblem, DisplacedPod, NodeLoss, NodeLossOutcome, NodeLossReason, NodeNames,
+    UnreachableClaim, VolumeProblem, judge_node_loss,
+};
 pub use object_key::ObjectKey;
 pub use observed::Observed;
 pub use pairing::{Pairing, pairing};

@@ -16,6 +16,7 @@ mod namespace;
 mod nonempty;
 mod owner;
 mod pairs;
+mod placed_pod;
 mod pod;
 mod quantity;
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub use names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 pub use namespace::{Namespace, NamespaceName};
 pub use nonempty::NonEmpty;
 pub use owner::Owner;
+pub use placed_pod::{PlacedPod, PodOrigin};
 pub use pod::{Pod, PodKey};
 pub use quantity::{Quantity, QuantityError};
 pub use scheduling::{Constraints, Host, Obstacle, Taint, Toleration};

@@ -76,15 +76,27 @@ impl Constraints {
         let mut found: Vec<Obstacle> =
             labels.map(|term| Obstacle::Selector(term.to_string())).collect();
         found.extend((!self.affinity.admits(&host.node)).then_some(Obstacle::Affinity));
-        let cordon = Taint { key: CORDON.into(), value: "".into(), effect: "NoSchedule".into() };
-        let is_kept_off = host.is_cordoned && !self.tolerates(&cordon);
-        found.extend(is_kept_off.then_some(Obstacle::Cordoned));
+        found.extend((!self.passes_cordon(host)).then_some(Obstacle::Cordoned));
         let taints = host.taints.iter().filter(|taint| {
             let is_hard = matches!(&*taint.effect, "NoSchedule" | "NoExecute");
             is_hard && *taint.key != *CORDON && !self.tolerates(taint)
         });
         found.extend(taints.cloned().map(Obstacle::Taint));
         found
+    }
+
+    /// Returns whether `host` is not cordoned, or the pod tolerates that it is.
+    ///
+    /// Kubernetes: `nodeunschedulable/node_unschedulable.go`.
+    pub fn passes_cordon(&self, host: &Host) -> bool {
+        let cordon = || Taint { key: CORDON.into(), value: "".into(), effect: "NoSchedule".into() };
+        !host.is_cordoned || self.tolerates(&cordon())
+    }
+
+    /// Returns whether the pod's `nodeSelector` and its required node affinity admit the node. Taints and cordons do not
+    /// count.
+    pub fn selects(&self, node: &Node) -> bool {
+        self.selector.iter().all(|term| term.matches(&node.labels)) && self.affinity.admits(node)
     }
 
     /// Kubernetes: `api/core/v1/toleration.go`, `ToleratesTaint`.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::fit::{Fit, FitCheck, fit, is_foreign};
 use super::mismatch::Mismatch;
 use super::view::View;
-use crate::model::{BindingMode, Claim, Content, Reservation, Volume};
+use crate::model::{BindingMode, Claim, Content, Reservation, Volume, VolumeName};
 
 /// What the view has for a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,19 @@ pub enum Choice {
 /// whose node cannot reach a reserved volume is given none, as there (`pkg/volume/util`,
 /// `FindMatchingVolume`).
 pub fn choose(view: &View, claim: &Claim, asker: FitCheck<'_>) -> Choice {
-    reserved(view, claim, asker).unwrap_or_else(|| free(view, claim, asker))
+    choose_besides(view, claim, asker, &[])
+}
+
+/// The same for one of several claims: a free volume that is in `taken` is chosen for another of them already.
+///
+/// Kubernetes: `pkg/volume/util`, `FindMatchingVolume`, `excludedVolumes`.
+pub(super) fn choose_besides(
+    view: &View,
+    claim: &Claim,
+    asker: FitCheck<'_>,
+    taken: &[VolumeName],
+) -> Choice {
+    reserved(view, claim, asker).unwrap_or_else(|| free(view, claim, asker, taken))
 }
 
 /// The volume that is reserved for the claim and fits. How the claim's class binds does not count.
@@ -61,7 +73,7 @@ fn reserved(view: &View, claim: &Claim, asker: FitCheck<'_>) -> Option<Choice> {
     })
 }
 
-fn free(view: &View, claim: &Claim, asker: FitCheck<'_>) -> Choice {
+fn free(view: &View, claim: &Claim, asker: FitCheck<'_>, taken: &[VolumeName]) -> Choice {
     let home = view.home(claim);
     if let FitCheck::Controller(BindingMode::WaitForFirstConsumer) = asker {
         // No free volume is given before a pod has a node: not one of them needs a look.
@@ -73,7 +85,8 @@ fn free(view: &View, claim: &Claim, asker: FitCheck<'_>) -> Choice {
     }
     // `fit` asks it too, and lists whatever else there is: tenancy may rule out thousands.
     let mut free = view.free_for(claim).filter(|volume| !is_foreign(volume, claim, home));
-    let free = free.find(|volume| fit(volume, claim, home, asker).is_ok());
+    let free = free
+        .find(|volume| !taken.contains(&volume.name) && fit(volume, claim, home, asker).is_ok());
     free.map_or(Choice::NoMatch, |volume| Choice::Free(Arc::clone(volume)))
 }
 

@@ -12,6 +12,7 @@ mod widening;
 
 use std::fmt;
 
+use super::annotations::TOPOLOGY_LABELS;
 use super::selector::{self, Labels, Term, TermError};
 pub use widening::{WiderLabel, stable_label};
 
@@ -22,6 +23,16 @@ pub struct Node {
     pub name: Box<str>,
     /// `metadata.labels`.
     pub labels: Labels,
+}
+
+impl Node {
+    /// The zones that its labels name: one, or two that differ.
+    ///
+    /// Kubernetes: `component-helpers/node/topology/helpers.go`, `GetZoneKey`.
+    pub fn zones(&self) -> impl Iterator<Item = &str> {
+        let [zone, _, beta_zone, _] = TOPOLOGY_LABELS;
+        [zone, beta_zone].into_iter().filter_map(|label| self.labels.get(label))
+    }
 }
 
 /// Which nodes can reach a volume: `spec.nodeAffinity`.

@@ -1,0 +1,33 @@
+//! Which pods and claims cannot come back when nodes are gone or drained: the volume part of it.
+//!
+//! Kubernetes: `pkg/scheduler/framework/plugins/volumebinding/binder.go`, `FindPodVolumes`, asked of every node that is
+//! left; a pod's `nodeSelector`, required node affinity and cordons count, taints do not. Not here: taints, resources,
+//! ports, affinity between pods, disruption budgets; of volumes their access modes, attach limits and the capacity of
+//! storage pools. Each pod is judged alone.
+
+mod claims;
+mod needs;
+mod pods;
+mod question;
+mod reason;
+#[cfg(test)]
+mod tests;
+
+use self::question::NodesAfter;
+pub use self::question::{DisplacedPod, NodeLoss, NodeLossOutcome, UnreachableClaim};
+pub use self::reason::{ClaimProblem, NodeLossReason, NodeNames, VolumeProblem};
+use crate::model::PlacedPod;
+
+/// Returns which pods cannot come back, which claims are left without a node, and why.
+///
+/// The nodes must be all of the cluster: which node could take a pod is not known otherwise. An object that the view
+/// lacks is absent only if `listed` says so; else the reason is one that [`is_unknown`](NodeLossReason::is_unknown).
+pub fn judge_node_loss(loss: &NodeLoss<'_>) -> NodeLossOutcome {
+    let after = NodesAfter::of(loss);
+    let is_displaced = |pod: &&PlacedPod| pods::is_displaced(loss, pod);
+    let mut displaced: Vec<&PlacedPod> = loss.pods.iter().filter(is_displaced).collect();
+    displaced.sort_by(|a, b| a.pod.key.cmp(&b.pod.key));
+    let claims = claims::unreachable(loss, &after, &displaced);
+    let pods = displaced.into_iter().filter_map(|pod| pods::judge(loss, &after, pod)).collect();
+    NodeLossOutcome { pods, claims }
+}

@@ -1,0 +1,60 @@
+//! Whether a pod can come back on one of the nodes that are left.
+
+use super::needs::{ClaimNeed, are_served};
+use super::question::{DisplacedPod, NodeLoss, NodesAfter};
+use super::reason::{NodeLossReason, NodeNames};
+use crate::model::{Host, PlacedPod, PodOrigin};
+
+/// Returns whether the pod has to come back on another node.
+pub(super) fn is_displaced(loss: &NodeLoss<'_>, pod: &PlacedPod) -> bool {
+    let is_affected = pod.pod.node.as_deref().is_some_and(|node| loss.affects(node));
+    match pod.origin {
+        PodOrigin::DaemonSet | PodOrigin::Mirror => false,
+        PodOrigin::Other => is_affected && !pod.pod.claims.is_empty(),
+    }
+}
+
+/// Judges one of those pods.
+pub(super) fn judge(
+    loss: &NodeLoss<'_>,
+    after: &NodesAfter<'_>,
+    pod: &PlacedPod,
+) -> Option<DisplacedPod> {
+    let node = pod.pod.node.clone()?;
+    let (mut needs, mut reasons) = (Vec::new(), Vec::new());
+    for key in &pod.pod.claims {
+        match ClaimNeed::of(loss, pod, key) {
+            Ok(need) => needs.push(need),
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    reasons.extend(unserved(loss, after, pod, &needs));
+    let (key, claims) = (pod.pod.key.clone(), pod.pod.claims.clone());
+    Some(DisplacedPod { pod: key, node, claims, reasons })
+}
+
+/// Why no node that is left serves all needs of the pod; nothing if one does.
+fn unserved(
+    loss: &NodeLoss<'_>,
+    after: &NodesAfter<'_>,
+    pod: &PlacedPod,
+    needs: &[ClaimNeed<'_>],
+) -> Vec<NodeLossReason> {
+    let takes = |host: &Host| pod.constraints.passes_cordon(host);
+    let hosts = after.left.iter().filter(|host| takes(host));
+    let serving: Vec<&Host> = hosts.filter(|host| are_served(loss, needs, host)).collect();
+    if serving.iter().any(|host| pod.constraints.selects(&host.node)) {
+        return Vec::new();
+    }
+    if !serving.is_empty() {
+        let names = serving.into_iter().map(|host| host.node.name.clone()).collect();
+        return vec![NodeLossReason::PodSelector { nodes: NodeNames(names) }];
+    }
+    let lone = needs.iter().filter_map(|need| need.lone_reason(loss, after, takes));
+    let lone: Vec<NodeLossReason> = lone.collect();
+    if lone.is_empty() && !needs.is_empty() {
+        let claims = needs.iter().map(|need| need.key().clone()).collect();
+        return vec![NodeLossReason::VolumesApart { claims }];
+    }
+    lone
+}

@@ -7,13 +7,12 @@ use super::question::{NodeLoss, NodesAfter, UnreachableClaim};
 use super::reason::NodeLossReason;
 use crate::model::{Claim, ClaimKey, PlacedPod, Volume};
 
-/// Those claims, and those of which it is not known. A claim from the template of a displaced pod goes with the pod.
-pub(super) fn unreachable(
-    loss: &NodeLoss<'_>,
-    after: &NodesAfter<'_>,
-    displaced: &[&PlacedPod],
-) -> Vec<UnreachableClaim> {
-    let ephemeral: BTreeSet<&ClaimKey> = displaced.iter().flat_map(|pod| &pod.ephemeral).collect();
+/// Those claims, and those of which it is not known. A claim from the template of a pod there lives as long as the pod.
+pub(super) fn unreachable(loss: &NodeLoss<'_>, after: &NodesAfter<'_>) -> Vec<UnreachableClaim> {
+    let is_there =
+        |pod: &&PlacedPod| pod.pod.node.as_deref().is_some_and(|node| loss.affects(node));
+    let there = loss.pods.iter().filter(is_there);
+    let ephemeral: BTreeSet<&ClaimKey> = there.flat_map(|pod| &pod.ephemeral).collect();
     let claims = loss.view.claims().filter(|claim| !ephemeral.contains(&claim.key));
     claims.filter_map(|claim| judge(loss, after, claim)).collect()
 }

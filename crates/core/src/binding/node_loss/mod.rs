@@ -27,7 +27,7 @@ pub fn judge_node_loss(loss: &NodeLoss<'_>) -> NodeLossOutcome {
     let is_displaced = |pod: &&PlacedPod| pods::is_displaced(loss, pod);
     let mut displaced: Vec<&PlacedPod> = loss.pods.iter().filter(is_displaced).collect();
     displaced.sort_by(|a, b| a.pod.key.cmp(&b.pod.key));
-    let claims = claims::unreachable(loss, &after, &displaced);
+    let claims = claims::unreachable(loss, &after);
     let pods = displaced.into_iter().filter_map(|pod| pods::judge(loss, &after, pod)).collect();
     NodeLossOutcome { pods, claims }
 }

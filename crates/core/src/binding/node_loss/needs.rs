@@ -1,6 +1,6 @@
 //! What a pod needs of its next node for one of its claims, and whether a node gives it.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::super::choice::{Choice, choose_besides};
 use super::super::collections::Collection;
@@ -27,7 +27,7 @@ pub(super) enum ClaimNeed<'a> {
 pub(super) struct DelayedClaim<'a> {
     /// Its key, as the pod that runs now has it.
     key: &'a ClaimKey,
-    claim: Cow<'a, Claim>,
+    claim: Arc<Claim>,
     class: &'a Class,
 }
 
@@ -44,11 +44,11 @@ impl<'a> ClaimNeed<'a> {
             return Err(NodeLossReason::Claim { claim: key.clone(), problem });
         };
         if pod.ephemeral.binary_search(key).is_ok() {
-            return Self::delayed(loss, key, Cow::Owned(successor(claim)));
+            return Self::delayed(loss, key, Arc::new(successor(claim)));
         }
         match bound_to(claim) {
             Some(name) => bound_volume(loss, key, name).map(|volume| Self::Bound(key, volume)),
-            None => Self::delayed(loss, key, Cow::Borrowed(claim.as_ref())),
+            None => Self::delayed(loss, key, Arc::clone(claim)),
         }
     }
 
@@ -58,7 +58,7 @@ impl<'a> ClaimNeed<'a> {
     fn delayed(
         loss: &NodeLoss<'a>,
         key: &'a ClaimKey,
-        claim: Cow<'a, Claim>,
+        claim: Arc<Claim>,
     ) -> Result<Self, NodeLossReason> {
         let request = claim.class();
         let reason = |problem| NodeLossReason::Claim { claim: key.clone(), problem };

@@ -141,12 +141,11 @@ impl VolumeProblem {
             Self::Cordoned(_) => {
                 "uncordon the Node when its maintenance ends, or copy the data to a PV that another Node reaches first"
             }
-            Self::Unreachable => "compare spec.nodeAffinity of the PV with the labels of the Nodes",
-            Self::Missing => "restore the PV from a backup",
-            Self::NotKnown => "make a complete dump, then ask again",
-            Self::AffinityNotKnown => {
+            Self::Unreachable | Self::AffinityNotKnown => {
                 "compare spec.nodeAffinity of the PV with the labels of the Nodes"
             }
+            Self::Missing => "restore the PV from a backup",
+            Self::NotKnown => "make a complete dump, then ask again",
         }
     }
 }

@@ -342,8 +342,14 @@ fn an_ephemeral_claim_is_made_anew() {
     let offered = fixed.volume(free("pv-1", only("zone", "b")));
     assert_eq!(offered.labels(), (vec![], vec![]));
     let driver = Provisioner::Named("csi.example".into());
-    let made = template().class(late(driver, NodeAffinity::Unrestricted));
+    let mut made = template().class(late(driver, NodeAffinity::Unrestricted));
     assert_eq!(made.labels(), (vec![], vec![]));
+    // That of a `DaemonSet` has no other node to go to.
+    made.pods[0].origin = PodOrigin::DaemonSet;
+    assert_eq!(made.labels(), (vec![], vec![]));
+    assert!(made.judge(&[], &["a1"]).claims.is_empty());
+    made.pods[0].pod.node = Some("a2".into());
+    assert_eq!(made.labels(), (vec![], vec!["volume_gone"]));
 }
 
 #[test]

@@ -41,6 +41,7 @@
 //! * [`binding::decide_claim`] and [`binding::decide_volume`] return the next step for an object, and why.
 //!   [`binding::settle`] applies the steps to a whole cluster in memory.
 //! * [`binding::fit`] returns every reason why a volume does not fit a claim.
+//! * [`binding::judge_node_loss`] returns the pods and claims that cannot come back without some nodes, and why.
 //! * [`webhook::service::Service`] answers one review without a socket; [`webhook::run::Webhook`] runs the server.
 //! * [`disks::next_step`] returns the next step for a local disk; [`local::run::run`] observes disks and performs it.
 //! * [`controller::reconciler::Reconciler`] reconciles without I/O; [`controller::run::run`] connects it to the API

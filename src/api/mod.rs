@@ -19,6 +19,7 @@ pub mod namespace;
 pub mod node;
 mod object;
 pub mod patch;
+pub mod placed_pod;
 pub mod pods;
 pub mod quantity;
 pub mod registration;

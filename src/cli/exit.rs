@@ -29,8 +29,9 @@ impl Exit {
             Self::Clean => "clean, or warnings only",
             Self::Denied => {
                 "something is denied, by Bindery or by the API server; a plan has a PVC that cannot bind, is Lost, in \
-                 conflict or unknown; an explained object needs an action of yours; an installation has a fault; \
-                 nothing matched and `--require-match` was given"
+                 conflict or unknown, or with `--without` or `--drain` a pod or a PVC that cannot come back; an explained \
+                 object needs an action of yours; an installation has a fault; nothing matched and `--require-match` was \
+                 given"
             }
             Self::Usage => "wrong usage, or input that cannot be read",
             Self::FailOn => "only findings that `--fail-on` names",

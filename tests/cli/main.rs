@@ -14,6 +14,7 @@ mod explain;
 mod files;
 mod generated;
 mod kubeconfig;
+mod node_loss;
 mod outputs;
 mod plan;
 mod pods;

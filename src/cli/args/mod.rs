@@ -4,6 +4,7 @@
 
 mod cluster;
 mod judging;
+mod nodes;
 mod output;
 
 use std::net::{IpAddr, SocketAddr};
@@ -16,6 +17,7 @@ use clap_complete::Shell;
 pub use self::cluster::ClusterArgs;
 use self::cluster::duration;
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
+pub use self::nodes::{DrainedNode, LostNodes};
 pub use self::output::{Format, Output};
 use crate::api::installation::Installation;
 use crate::controller::mode::ControllerMode;
@@ -282,12 +284,18 @@ holds the PersistentVolumeClaims and pods of that namespace only; an object outs
 others.\n\n\
 Exit codes: 0 every PersistentVolumeClaim is bound, or will be without help; 1 one is unmatched, lost, in conflict \
 or unknown.\n\n\
+With --without or --drain, the report is which pods with PersistentVolumeClaims cannot come back on the Nodes that are \
+left, and which bound PersistentVolumeClaims no Node is left for, used or not. It is the volume part only: taints, \
+resources and disruption budgets do not count. Pods of a DaemonSet, mirror pods and finished pods are left out. A dump \
+has to hold all Nodes. Exit codes: 0 all come back; 1 one does not, or it is not known.\n\n\
 With --diff, `text`, `wide` and `markdown` show only the changes; `json` and `yaml` give the whole plan \
 with its field `difference`, which is the next run's OLDPLAN.\n\n\
 Examples:\n  \
 kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml | bindery plan -f -\n  \
 bindery plan --context staging -o json=plan.json\n  \
-bindery plan -f state.json --diff plan.json -o markdown=comment.md -o json=plan.json")]
+bindery plan -f state.json --diff plan.json -o markdown=comment.md -o json=plan.json\n  \
+bindery plan --drain node/n1 && kubectl drain n1 --ignore-daemonsets\n  \
+bindery plan --without zone/eu-1a -o wide")]
 pub struct PlanArgs {
     /// A dump of PersistentVolumes, PersistentVolumeClaims, StorageClasses and pods, or `-` for standard input;
     /// repeatable. One without metadata.uid is still to be created and is judged as `check` judges it. Without a file,
@@ -301,6 +309,13 @@ pub struct PlanArgs {
     /// Show what changed since this plan, which `-o json` wrote earlier.
     #[arg(long, value_name = "OLDPLAN")]
     pub diff: Option<PathBuf>,
+    /// Show what cannot come back if this is gone for good: `node/NAME`, or `zone/NAME` for all Nodes with that zone
+    /// label; repeatable.
+    #[arg(long, value_name = "KIND/NAME", value_parser = LostNodes::read, conflicts_with = "diff")]
+    pub without: Vec<LostNodes>,
+    /// Show what cannot come back while this Node is drained: `node/NAME`; repeatable.
+    #[arg(long, value_name = "node/NAME", value_parser = DrainedNode::read, conflicts_with = "diff")]
+    pub drain: Vec<DrainedNode>,
     /// How to reach the cluster.
     #[command(flatten)]
     pub cluster: ClusterArgs,

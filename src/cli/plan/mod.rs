@@ -1,10 +1,11 @@
-//! `bindery plan`: previews what the binder would bind.
+//! `bindery plan`: previews what the binder would bind, or what could not come back without some nodes (`node_loss`).
 //!
 //! The core that the binder runs on decides (`preview`). What users, provisioners and the scheduler do meanwhile is not
 //! predicted.
 
 mod alternatives;
 mod difference;
+mod node_loss;
 mod render;
 mod report;
 
@@ -14,7 +15,6 @@ use self::difference::{Difference, EarlierPlan};
 use self::report::PlanReport;
 use super::args::PlanArgs;
 use super::exit::{Exit, Failure};
-use super::input::cluster::ClusterClient;
 use super::input::dump::StorageState;
 use super::input::dump::batch::ReadPurpose;
 use super::input::listing::lacks;
@@ -25,14 +25,12 @@ use crate::binding::Collection;
 
 /// Runs the command.
 pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
+    if !arguments.without.is_empty() || !arguments.drain.is_empty() {
+        return node_loss::run(arguments);
+    }
     let earlier = arguments.diff.as_deref().map(EarlierPlan::read).transpose()?;
-    let cluster = if arguments.filename.is_empty() {
-        let cluster = ClusterClient::connect(&arguments.cluster)?;
-        let lists = cluster.lists()?;
-        SettledCluster::of_cluster(cluster, &lists, ReadPurpose::Plan)?
-    } else {
-        SettledCluster::of_files(&arguments.filename, ReadPurpose::Plan)?
-    };
+    let PlanArgs { filename, cluster, .. } = arguments;
+    let cluster = SettledCluster::read(filename, cluster, ReadPurpose::Plan)?;
     let SettledCluster { state, settlement, denied } = &cluster;
     let StorageState { view, listed, source, .. } = state;
     let mut plan = PlanReport::of(&cluster);

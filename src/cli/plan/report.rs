@@ -84,7 +84,10 @@ impl PlanReport {
     }
 }
 
-fn counts<T: Ord + ToString>(outcomes: impl Iterator<Item = T>) -> BTreeMap<String, usize> {
+/// Returns how many end up how.
+pub(super) fn counts<T: Ord + ToString>(
+    outcomes: impl Iterator<Item = T>,
+) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::<T, usize>::new();
     for outcome in outcomes {
         *counts.entry(outcome).or_default() += 1;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::admission::{Denied, judge_manifests};
 use crate::binding::{Settlement, View, settle};
+use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::ClusterClient;
 use crate::cli::input::dump::StorageState;
@@ -22,6 +23,20 @@ pub(in crate::cli) struct SettledCluster {
 }
 
 impl SettledCluster {
+    /// Reads and settles the dumps that are named, else the cluster.
+    pub(in crate::cli) fn read(
+        paths: &[PathBuf],
+        cluster: &ClusterArgs,
+        purpose: ReadPurpose<'_>,
+    ) -> Result<Self, Failure> {
+        if !paths.is_empty() {
+            return Self::of_files(paths, purpose);
+        }
+        let cluster = ClusterClient::connect(cluster)?;
+        let lists = cluster.lists()?;
+        Self::of_cluster(cluster, &lists, purpose)
+    }
+
     /// Reads and settles dumps, as what they show once their manifests were applied.
     pub(in crate::cli) fn of_files(
         paths: &[PathBuf],

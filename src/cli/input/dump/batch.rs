@@ -34,6 +34,8 @@ pub(in crate::cli) enum ReadPurpose<'a> {
     Plan,
     /// The same, and objects that an explanation reads.
     Explanation,
+    /// What cannot come back without some nodes: the same as for a plan, all pods and all nodes.
+    NodeLoss,
     /// Hazards in existing objects: volumes with their storage, namespaces, nodes, and the claims that pods use.
     Verdicts,
     /// Manifests of these objects: the same, and what is stored under their names whole.
@@ -102,6 +104,7 @@ fn is_kept(found: &DumpObject<'_>, purpose: ReadPurpose<'_>) -> bool {
         ReadPurpose::Explanation => {
             watched(found).is_none_or(|watched| watched == ResourceKind::Pods)
         }
+        ReadPurpose::NodeLoss => matches!(&*found.kind, "Pod" | "Node"),
         ReadPurpose::Verdicts => is_evidence,
         ReadPurpose::Manifests(ids) => {
             let metadata = || NamedMetadata::of(found.text);
@@ -151,7 +154,7 @@ fn read_one(
     purpose: ReadPurpose<'_>,
 ) -> Option<Result<ReadObject, UnreadableObject>> {
     let wanted = match purpose {
-        ReadPurpose::Plan | ReadPurpose::Explanation => Wanted::Labels,
+        ReadPurpose::Plan | ReadPurpose::Explanation | ReadPurpose::NodeLoss => Wanted::Labels,
         ReadPurpose::Verdicts | ReadPurpose::Manifests(_) | ReadPurpose::Changes => Wanted::Both,
     };
     let watched = watched(found)?;

@@ -87,6 +87,8 @@ impl PodCoverage {
 pub(in crate::cli) const CLUSTER: &str = "cluster";
 /// Where a cluster lists its Pending pods, in all namespaces.
 const WAITING_PODS: &str = "/api/v1/pods?fieldSelector=status.phase%3DPending";
+/// Where a cluster lists all its pods.
+const PODS: &str = "/api/v1/pods";
 /// Where a cluster lists its namespaces.
 pub(in crate::cli) const NAMESPACES: &str = "/api/v1/namespaces";
 /// Where a cluster lists its nodes.
@@ -125,10 +127,14 @@ impl StorageState {
                          binding is not known; use an account that may, or a dump";
                     state.pods = PodCoverage::Partial(note.to_owned());
                 }
-                // Without the permission the tenants of namespaces stay unknown.
-                if state.view.volumes().any(|volume| volume.labels.get(TENANT).is_some()) {
-                    state.list(&cluster, NAMESPACES, Collection::Namespaces, purpose)?;
+                state.list_tenants(&cluster, purpose)?;
+            }
+            ReadPurpose::NodeLoss => {
+                for (path, collection) in [(NODES, Collection::Nodes), (PODS, Collection::Pods)] {
+                    state.text(&cluster.get(path)?, CLUSTER, purpose)?;
+                    state.listed.add(collection);
                 }
+                state.list_tenants(&cluster, purpose)?;
             }
             ReadPurpose::Verdicts => {
                 for (path, collection, what) in [
@@ -147,6 +153,18 @@ impl StorageState {
         }
         state.cluster = Some(cluster);
         Ok(state)
+    }
+
+    /// Reads the namespaces, if volumes are for those of a tenant. Without the permission the tenants stay unknown.
+    fn list_tenants(
+        &mut self,
+        cluster: &ClusterClient,
+        purpose: ReadPurpose<'_>,
+    ) -> Result<(), Failure> {
+        if self.view.volumes().any(|volume| volume.labels.get(TENANT).is_some()) {
+            self.list(cluster, NAMESPACES, Collection::Namespaces, purpose)?;
+        }
+        Ok(())
     }
 
     /// Reads what a cluster lists at `path`; whether the account may list it.

@@ -60,7 +60,7 @@ e2e: kube
 # storage beside the real controllers, what takes minutes on a real server, and every rule by every requester, with
 # the harm that its hazards do where Bindery is not installed: at their full count.
 histories: kube
-	$(CARGO_TEST) --test e2e -- --strict --full differential:: failures:: check:: storage_lifecycle:: no_false_denials:: denials::rules::
+	$(CARGO_TEST) --test e2e -- --strict --full differential:: failures:: check:: node_loss:: storage_lifecycle:: no_false_denials:: denials::rules::
 
 # An installation under load at its full counts: 200 restarts, 1,000 renewals of its certificate and 200 of its
 # CA, outages of a minute. Twenty minutes.

@@ -6,7 +6,7 @@ use crate::binding::{controller, differential, failures, lifecycle, recycler, wr
 use crate::control_plane::{lifetime, smoke};
 use crate::denials::{attacks, namespace_labels, rules};
 use crate::installation::{certificates, install, overload};
-use crate::predictions::{backup, check, ci, explain, overrides, pictures, tutorial};
+use crate::predictions::{backup, check, ci, explain, node_loss, overrides, pictures, tutorial};
 use crate::runner::Case;
 use crate::tenant_isolation::{restricted, tenancy, volume_labels};
 use crate::{local_disks, no_false_denials, provisioners, storage_lifecycle};
@@ -19,6 +19,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         differential::CASES,
         rules::CASES,
         check::CASES,
+        node_loss::CASES,
         storage_lifecycle::CASES,
         no_false_denials::CASES,
         provisioners::CASES,

@@ -4,6 +4,7 @@ pub(crate) mod backup;
 pub(crate) mod check;
 pub(crate) mod ci;
 pub(crate) mod explain;
+pub(crate) mod node_loss;
 pub(crate) mod overrides;
 pub(crate) mod pictures;
 pub(crate) mod tutorial;

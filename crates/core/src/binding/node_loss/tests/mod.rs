@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::binding::tests::{claim, volume};
 use crate::binding::{
-    Collection, ListedCollections, NodeLoss, NodeLossOutcome, Observed, View, judge_node_loss,
+    Collection, ListedCollections, NodeLoss, NodeLossOutcome, NodeLossReason, Observed, View,
+    judge_node_loss,
 };
 use crate::model::annotations::{BIND_COMPLETED, SELECTED_NODE};
 use crate::model::{
@@ -153,7 +154,7 @@ impl Cluster {
         let outcome = self.judge(&["a1"], &[]);
         let pods = outcome.pods.iter().flat_map(|pod| &pod.reasons);
         let claims = outcome.claims.iter().map(|claim| claim.reason.label());
-        (pods.map(|reason| reason.label()).collect(), claims.collect())
+        (pods.map(NodeLossReason::label).collect(), claims.collect())
     }
 
     /// The texts of the reasons for the pod `web`.
@@ -358,7 +359,9 @@ fn what_the_input_lacks_is_unknown_or_missing_but_never_fine() {
     let cluster = |listed: &[Collection]| {
         let mut cluster = Cluster::new().claim(lost.clone()).claim(delayed("late"));
         cluster.listed = ListedCollections::default();
-        listed.iter().for_each(|collection| cluster.listed.add(*collection));
+        for collection in listed {
+            cluster.listed.add(*collection);
+        }
         cluster.web(&["data", "absent", "late"])
     };
     let (all, none) = (cluster(&Collection::ALL), cluster(&[]));
@@ -369,7 +372,7 @@ fn what_the_input_lacks_is_unknown_or_missing_but_never_fine() {
     assert_eq!(pods, ["claim_not_known", "volume_not_known", "class_not_known"]);
     assert_eq!(claims, ["volume_not_known"]);
     let outcome = none.judge(&["a1"], &[]);
-    assert!(outcome.pods[0].reasons.iter().all(|reason| reason.is_unknown()));
+    assert!(outcome.pods[0].reasons.iter().all(NodeLossReason::is_unknown));
     let unread = Cluster::new().pair("data", NodeAffinity::Unread([0; 2])).web(&["data"]);
     assert_eq!(unread.labels(), (vec!["affinity_not_known"], vec!["affinity_not_known"]));
 }

@@ -141,8 +141,12 @@ impl Scene {
             free_ones.map(|(index, reach)| free(&format!("free-{index}"), reach.affinity())),
         );
         claims.extend((0..self.pod.2).map(|index| delayed(&format!("late-{index}"))));
-        volumes.into_iter().for_each(|one| view.apply(Observed::Volume(Arc::new(one))));
-        claims.into_iter().for_each(|one| view.apply(Observed::Claim(Arc::new(one))));
+        for volume in volumes {
+            view.apply(Observed::Volume(Arc::new(volume)));
+        }
+        for claim in claims {
+            view.apply(Observed::Claim(Arc::new(claim)));
+        }
         view
     }
 

@@ -9,25 +9,26 @@
 //! test, `tests/tidy/layers.rs`; no dot is right of the diagonal, so no two modules import each other.
 //!
 //! ```text
-//!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18
+//!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19
 //!  1 model          ■
-//!  2 disks          ●  ■
-//!  3 binding        ●  ·  ■
-//!  4 rules          ●  ·  ●  ■
-//!  5 certificates   ·  ·  ·  ·  ■
-//!  6 api            ●  ●  ●  ●  ●  ■
-//!  7 document       ·  ·  ·  ·  ·  ·  ■
-//!  8 sim            ●  ·  ·  ·  ·  ●  ·  ■
-//!  9 telemetry      ●  ·  ·  ●  ·  ·  ·  ·  ■
-//! 10 config         ●  ·  ·  ●  ·  ·  ●  ·  ·  ■
-//! 11 file_watch     ·  ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
-//! 12 listen         ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
-//! 13 client         ●  ·  ●  ●  ·  ●  ·  ·  ●  ●  ·  ·  ■
-//! 14 webhook        ●  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ■
-//! 15 controller     ●  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ■
-//! 16 local          ●  ●  ●  ·  ·  ●  ●  ·  ●  ●  ·  ·  ●  ·  ·  ■
-//! 17 cli            ●  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ●  ■
-//! 18 main           ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ●  ■
+//!  2 attach         ●  ■
+//!  3 disks          ●  ·  ■
+//!  4 binding        ●  ·  ·  ■
+//!  5 rules          ●  ·  ·  ●  ■
+//!  6 certificates   ·  ·  ·  ·  ·  ■
+//!  7 api            ●  ●  ●  ●  ●  ●  ■
+//!  8 document       ·  ·  ·  ·  ·  ·  ·  ■
+//!  9 sim            ●  ·  ·  ·  ·  ·  ●  ·  ■
+//! 10 telemetry      ●  ·  ·  ·  ●  ·  ·  ·  ·  ■
+//! 11 config         ●  ·  ·  ·  ●  ·  ·  ●  ·  ·  ■
+//! 12 file_watch     ·  ·  ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
+//! 13 listen         ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
+//! 14 client         ●  ·  ·  ●  ●  ·  ●  ·  ·  ●  ●  ·  ·  ■
+//! 15 webhook        ●  ·  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ■
+//! 16 controller     ●  ·  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ■
+//! 17 local          ●  ·  ●  ●  ·  ·  ●  ●  ·  ●  ●  ·  ·  ●  ·  ·  ■
+//! 18 cli            ●  ●  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ●  ■
+//! 19 main           ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ●  ■
 //! ```
 //!
 //! The first four layers are the package `bindery-core`, which depends on no runtime, client or serialization library.

@@ -472,33 +472,3 @@ fn a_cluster_that_is_not_there_ends_with_4() {
     let run = folder.run(&["explain", "pvc/data", "--kubeconfig", "kubeconfig"]);
     assert_eq!((run.code, run.stdout.as_str()), (4, ""), "{}", run.stderr);
 }
-
-/// A bound volume whose deletion was asked for: its claim still works, and its data goes with the claim.
-#[test]
-fn a_bound_volume_that_is_being_deleted_says_what_follows() {
-    let asked = "name: had, uid: u-had, deletionTimestamp: \"2026-01-01T00:00:00Z\"";
-    let retained = STATE.replace("name: had, uid: u-had", asked);
-    let deleted = retained.replace(
-        "claimRef: {namespace: qa, name: old",
-        "persistentVolumeReclaimPolicy: Delete, claimRef: {namespace: qa, name: old",
-    );
-    let follows = "being deleted, which cannot be undone: it is removed once its PVC is deleted, ";
-    let ends = [
-        (
-            &retained,
-            "and its storage stays (Retain); save both objects, so that they can be created again",
-        ),
-        (
-            &deleted,
-            "with its data; set persistentVolumeReclaimPolicy to Retain first, then save both objects",
-        ),
-    ];
-    for (state, end) in ends {
-        for (object, begin) in [("pv/had", "it is "), ("pvc/qa/old", "its PV is ")] {
-            let run = explain(state, &[object]);
-            assert_eq!(run.code, 1, "{run:?}");
-            assert!(run.stdout.contains(&format!("; {begin}{follows}{end}")), "{run:?}");
-        }
-    }
-    assert_eq!(explain(STATE, &["pv/had"]).code, 0);
-}

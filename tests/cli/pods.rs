@@ -174,3 +174,31 @@ fn a_claim_gets_its_own_former_volume_and_is_not_re_created() {
     assert!(run.stdout.contains("asking for 5Gi instead of 8Gi"), "{}", run.stdout);
     assert!(run.stdout.contains("note: to keep the request as it is, add a PV"), "{}", run.stdout);
 }
+
+/// A bound volume whose deletion was asked for: its claim still works, and its data goes with the claim.
+#[test]
+fn a_bound_volume_that_is_being_deleted_says_what_follows() {
+    let asked = "name: disk, uid: u-disk, deletionTimestamp: \"2026-01-01T00:00:00Z\"";
+    let retained = STATE.replace("name: disk, uid: u-disk", asked);
+    let deleted = retained.replace(
+        "claimRef: {namespace: db",
+        "persistentVolumeReclaimPolicy: Delete, claimRef: {namespace: db",
+    );
+    let follows = "being deleted, which cannot be undone: it is removed once its PVC is deleted, ";
+    let ends = [
+        (
+            &retained,
+            "and its storage stays (Retain); save both objects, so that they can be created again",
+        ),
+        (
+            &deleted,
+            "with its data; set persistentVolumeReclaimPolicy to Retain first, then save both objects",
+        ),
+    ];
+    for (state, end) in ends {
+        for (object, begin) in [("pv/disk", "it is "), ("pvc/data", "its PV is ")] {
+            stuck(state, object, &format!("; {begin}{follows}{end}"));
+        }
+    }
+    assert_eq!(explain(STATE, "pv/disk").code, 0);
+}

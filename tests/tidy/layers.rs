@@ -438,7 +438,7 @@ mod tests {
         };
         let expected = code_map(&file("//! old\n")).expect_err("the drawing is another");
         let drawing = expected.split("//! ```").nth(1).expect("a drawing");
-        assert!(drawing.contains("\n//!  2 disks          ●  ■\n"), "{drawing}");
+        assert!(drawing.contains("\n//!  2 attach         ●  ■\n"), "{drawing}");
         assert!(code_map(&File { path: "src/lib.rs".to_owned(), text: expected }).is_ok());
     }
 

@@ -50,6 +50,12 @@ const WITHOUT_OPERATOR: [&str; 2] =
 /// The address on which the page on installing runs the webhook without the chart.
 const ADDRESS: &str = "192.0.2.10";
 
+/// A node on which nothing runs: another one reaches what it reaches.
+const SPARE: &str = r#"for node in spare other; do
+  echo "{apiVersion: v1, kind: Node, metadata: {name: $node}, status: {conditions: [{type: Ready, status: 'True'}]}}" |
+    kubectl create -f -
+done"#;
+
 fn the_pages_of_an_installation_run_as_they_are_written() {
     let site = Site::on(Peers::AuditedCluster, "restricted");
     let folder = tempfile::tempdir().unwrap();
@@ -92,7 +98,7 @@ impl<'a> Reader<'a> {
     fn rolls_out(&mut self) {
         let [scan, accept, audit, count, enforce, strict] = &blocks(ROLL_OUT);
         let [.., doctor, renew, _, _, _] = &blocks::<9>(INSTALL);
-        let [try_values, upgrade, _] = &blocks(OPERATE);
+        let [try_values, upgrade, _, _] = &blocks(OPERATE);
         self.shell.run("kubectl apply -f unclaimed.json");
         for block in [scan, accept] {
             self.run(block);
@@ -126,21 +132,34 @@ impl<'a> Reader<'a> {
     fn troubleshoots(&mut self) {
         let pod = "kubectl -n db run web --image=web --dry-run=client -o yaml";
         self.shell.run(&format!("{pod} | kubectl apply -f -"));
+        self.shell.run(SPARE);
         let [variables, symptoms @ ..] = &fenced(TROUBLESHOOT, "sh")[..] else {
             panic!("the page has no blocks")
         };
         let (variables, rest) = variables.split_once('\n').unwrap();
         for block in std::iter::once(rest).chain(symptoms.iter().map(String::as_str)) {
-            let named = ["pvc/NAME", "pod/NAME", "pv/NAME", "pv NAME", "NAMESPACE"];
-            let names = ["pvc/data", "pod/web", "pv/db-data", "pv db-data", "db"];
+            let named = [
+                "pvc/NAME",
+                "pod/NAME",
+                "pv/NAME",
+                "pv NAME",
+                "set/NAME",
+                "node/NAME",
+                "NAMESPACE",
+            ];
+            let names =
+                ["pvc/data", "pod/web", "pv/db-data", "pv db-data", "set/web", "node/spare", "db"];
             let block = named
                 .iter()
                 .zip(names)
                 .fold(block.to_owned(), |block, (from, to)| block.replace(from, to));
-            // No node is there for the pod.
+            // No node is there for the pod, and no StatefulSet has one.
             let block = block.replace("pod/web -n db", "pod/web -n db || test $? -eq 1");
+            let block = block.replace("set/web -n db", "set/web -n db || test $? -eq 2");
             self.run(&format!("{variables}\n{block}"));
         }
+        let [.., drain] = &blocks::<4>(OPERATE);
+        self.run(&drain.replace("node/NAME", "node/spare").replace("drain NAME", "drain spare"));
         let [watch] = &blocks(RECYCLE);
         self.run(&watch.replace("NAME", "db-data"));
     }
@@ -159,7 +178,7 @@ impl<'a> Reader<'a> {
     }
 
     fn uninstalls(&mut self) {
-        let [.., uninstall] = &blocks::<3>(OPERATE);
+        let [.., uninstall, _] = &blocks::<4>(OPERATE);
         let back = "helm upgrade bindery charts/bindery -n bindery --reuse-values --set controller.mode=observe";
         self.shell.run(&format!("{back} --wait"));
         self.run(uninstall);

@@ -9,8 +9,8 @@ use super::question::{NodeLoss, NodesAfter};
 use super::reason::{ClaimProblem, NodeLossReason, NodeNames, VolumeProblem};
 use crate::model::annotations::{BIND_COMPLETED, SELECTED_NODE};
 use crate::model::{
-    BindingMode, Claim, ClaimKey, ClaimPhase, Class, Host, NodeAffinity, PlacedPod, Provisioner,
-    Stage, Volume, VolumeName,
+    Backend, BindingMode, Claim, ClaimKey, ClaimPhase, Class, Host, NodeAffinity, PlacedPod,
+    Provisioner, Stage, Volume, VolumeName,
 };
 
 /// What one claim needs.
@@ -186,6 +186,9 @@ pub(super) fn bound_volume<'a>(
         None if loss.listed.has(Collection::Volumes) => VolumeProblem::Missing,
         None => VolumeProblem::NotKnown,
         Some(volume) => match volume.node_affinity {
+            NodeAffinity::Unrestricted if volume.backend == Backend::HostPath => {
+                VolumeProblem::FolderOfAnyNode
+            }
             NodeAffinity::Unrestricted | NodeAffinity::Required(_) => return Ok(volume.as_ref()),
             NodeAffinity::Unread(_) => VolumeProblem::AffinityNotKnown,
         },

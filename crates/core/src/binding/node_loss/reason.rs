@@ -52,6 +52,8 @@ pub enum VolumeProblem {
     NotKnown,
     /// Its node affinity has more terms than are read.
     AffinityNotKnown,
+    /// It is a folder of whichever node its pod runs on: where its data is is not known.
+    FolderOfAnyNode,
 }
 
 /// What is the matter with a claim that has no volume.
@@ -125,13 +127,14 @@ impl VolumeProblem {
             Self::Missing => "volume_missing",
             Self::NotKnown => "volume_not_known",
             Self::AffinityNotKnown => "affinity_not_known",
+            Self::FolderOfAnyNode => "folder_of_any_node",
         }
     }
 
     fn is_unknown(&self) -> bool {
         match self {
             Self::Gone(_) | Self::Cordoned(_) | Self::Unreachable | Self::Missing => false,
-            Self::NotKnown | Self::AffinityNotKnown => true,
+            Self::NotKnown | Self::AffinityNotKnown | Self::FolderOfAnyNode => true,
         }
     }
 
@@ -146,6 +149,9 @@ impl VolumeProblem {
             }
             Self::Missing => "restore the PV from a backup",
             Self::NotKnown => "make a complete dump, then ask again",
+            Self::FolderOfAnyNode => {
+                "copy its data from the Node that has it, or set spec.nodeAffinity of the PV to that Node"
+            }
         }
     }
 }
@@ -231,6 +237,9 @@ impl fmt::Display for VolumeProblem {
             Self::AffinityNotKnown => {
                 f.write_str("is reachable from Nodes that are not known: its nodeAffinity is longer than is read")
             }
+            Self::FolderOfAnyNode => f.write_str(
+                "is a hostPath folder of whichever Node the pod runs on: which Node has its data is not known",
+            ),
         }
     }
 }

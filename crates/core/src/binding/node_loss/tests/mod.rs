@@ -12,7 +12,7 @@ use crate::binding::{
 };
 use crate::model::annotations::{BIND_COMPLETED, SELECTED_NODE};
 use crate::model::{
-    BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, ClassRequest, Constraints,
+    Backend, BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, ClassRequest, Constraints,
     DefaultMark, Expansion, Host, Node, NodeAffinity, NodeExpression, NodeTerm, PlacedPod, Pod,
     PodKey, PodOrigin, Provisioner, Reservation, Term, Toleration, Uid, Volume, VolumeName,
     VolumePhase,
@@ -375,6 +375,17 @@ fn what_the_input_lacks_is_unknown_or_missing_but_never_fine() {
     assert!(outcome.pods[0].reasons.iter().all(NodeLossReason::is_unknown));
     let unread = Cluster::new().pair("data", NodeAffinity::Unread([0; 2])).web(&["data"]);
     assert_eq!(unread.labels(), (vec!["affinity_not_known"], vec!["affinity_not_known"]));
+}
+
+/// Every node "reaches" it, and only one has its data.
+#[test]
+fn a_host_path_volume_without_node_affinity_is_not_said_to_come_back() {
+    let (claim, volume) = bound("data", NodeAffinity::Unrestricted);
+    let folder = Volume { backend: Backend::HostPath, ..volume };
+    let cluster = Cluster::new().claim(claim).volume(folder).web(&["data"]);
+    assert_eq!(cluster.labels(), (vec!["folder_of_any_node"], vec!["folder_of_any_node"]));
+    let outcome = cluster.judge(&["a1"], &[]);
+    assert!(outcome.pods[0].reasons.iter().all(NodeLossReason::is_unknown));
 }
 
 #[test]

@@ -14,8 +14,9 @@ pub struct Inspected(Mutex<InspectedPaths>);
 
 #[derive(Debug, Default)]
 struct InspectedPaths {
-    /// Each with the time at which its inspection began.
-    current: BTreeMap<PathBuf, Instant>,
+    /// Each with a number, as a scan and a task may inspect one at a time, and the time at which its inspection began.
+    current: BTreeMap<(PathBuf, u64), Instant>,
+    count: u64,
     unanswered: BTreeSet<PathBuf>,
 }
 
@@ -23,7 +24,7 @@ struct InspectedPaths {
 #[derive(Debug)]
 pub struct Inspection<'a> {
     inspected: &'a Inspected,
-    path: PathBuf,
+    id: (PathBuf, u64),
 }
 
 impl Inspected {
@@ -33,16 +34,18 @@ impl Inspected {
         if paths.unanswered.contains(path) {
             return None;
         }
-        paths.current.insert(path.to_owned(), Instant::now());
-        Some(Inspection { inspected: self, path: path.to_owned() })
+        paths.count += 1;
+        let id = (path.to_owned(), paths.count);
+        paths.current.insert(id.clone(), Instant::now());
+        Some(Inspection { inspected: self, id })
     }
 
     /// Notes that the paths do not answer whose inspection has taken so long. Returns those that were not noted before.
     pub fn give_up(&self, limit: Duration) -> Vec<PathBuf> {
-        let InspectedPaths { current, unanswered } = &mut *self.lock();
+        let InspectedPaths { current, unanswered, .. } = &mut *self.lock();
         let late = current.iter().filter(|(_, begun)| begun.elapsed() >= limit);
-        let late = late.filter(|(path, _)| unanswered.insert((*path).clone()));
-        late.map(|(path, _)| path.clone()).collect()
+        let late = late.filter(|((path, _), _)| unanswered.insert(path.clone()));
+        late.map(|((path, _), _)| path.clone()).collect()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, InspectedPaths> {
@@ -53,8 +56,11 @@ impl Inspected {
 impl Drop for Inspection<'_> {
     fn drop(&mut self) {
         let mut paths = self.inspected.lock();
-        paths.current.remove(&self.path);
-        paths.unanswered.remove(&self.path);
+        paths.current.remove(&self.id);
+        let path = &self.id.0;
+        if !paths.current.keys().any(|(other, _)| other == path) {
+            paths.unanswered.remove(path);
+        }
     }
 }
 
@@ -74,5 +80,10 @@ mod tests {
         assert!(inspected.begin(slow).is_none() && inspected.begin(fast).is_some());
         drop(hangs);
         assert!(inspected.begin(slow).is_some());
+        // A scan and a task at a time: the one that ends says nothing of the other.
+        let [hangs, ends] = [slow, slow].map(|path| inspected.begin(path).unwrap());
+        drop(ends);
+        assert_eq!(inspected.give_up(Duration::ZERO), [slow]);
+        drop(hangs);
     }
 }

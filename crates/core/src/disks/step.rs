@@ -270,8 +270,11 @@ fn without_volume(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
         }
         (Some(DiskMark::Offered(_)), DiskContent::Something) => deleted_by_hand(seen, disk),
         (None, DiskContent::Something) if offers_content => DiskStep::Offer,
-        // Of one that was being offered, it may have been there before.
-        (None | Some(DiskMark::Offering(_) | DiskMark::Clean), DiskContent::Something) => {
+        // It may have been there before, or a tenant has written it.
+        (Some(DiskMark::Offering(_)), DiskContent::Something) => {
+            DiskStep::Wait(DiskWaiting::OfferInterrupted)
+        }
+        (None | Some(DiskMark::Clean), DiskContent::Something) => {
             DiskStep::Wait(DiskWaiting::NotEmpty)
         }
     }

@@ -19,6 +19,8 @@ pub enum DiskWaiting {
     Unusable(Unusable),
     /// It is not empty and was never offered.
     NotEmpty,
+    /// It is not empty, and the creation of its volume was interrupted.
+    OfferInterrupted,
     /// It has no feature that distinguishes it from other disks.
     Unidentified,
     /// It differs in this feature from the disk that the volume was made for.
@@ -54,6 +56,7 @@ impl DiskWaiting {
             Self::Gone => "gone",
             Self::Unusable(_) => "unusable",
             Self::NotEmpty => "not_empty",
+            Self::OfferInterrupted => "offer_interrupted",
             Self::Unidentified => "unidentified",
             Self::OtherDisk(_) => "other_disk",
             Self::OtherVolume(_) => "other_volume",
@@ -74,7 +77,7 @@ impl DiskWaiting {
         Some(match self {
             Self::Unusable(Unusable::NotMounted) => "DiskNotMounted",
             Self::Unusable(_) => "DiskUnusable",
-            Self::NotEmpty => "DiskNotEmpty",
+            Self::NotEmpty | Self::OfferInterrupted => "DiskNotEmpty",
             Self::Unidentified => "DiskUnidentified",
             Self::OtherDisk(_) => "DiskReplaced",
             Self::OtherVolume(_) => "DiskMoved",
@@ -104,6 +107,10 @@ impl fmt::Display for DiskWaiting {
             Self::NotEmpty => f.write_str(
                 "the disk is not empty and was never offered; the first PVC would get what is on it; \
                  empty it, or set onContent: offer for its StorageClass if everyone may read that",
+            ),
+            Self::OfferInterrupted => f.write_str(
+                "the disk is not empty, and whether its PersistentVolume was created and used is not known, as its \
+                 creation was interrupted; back up what is on it, then empty it",
             ),
             Self::Unidentified => f.write_str(
                 "the disk has no World Wide Name, serial number or UUID; it could be replaced without notice; \

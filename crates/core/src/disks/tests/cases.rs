@@ -136,7 +136,7 @@ fn a_block_device_is_read_to_its_end_only_if_someone_may_have_used_it() {
         (offering(), zeros, DiskStep::ReadDevice),
         (Some(offered()), zeros, DiskStep::ReadDevice),
         (offering(), DiskContent::Empty, DiskStep::Offer),
-        (offering(), DiskContent::Something, DiskStep::Wait(DiskWaiting::NotEmpty)),
+        (offering(), DiskContent::Something, DiskStep::Wait(DiskWaiting::OfferInterrupted)),
         (Some(offered()), DiskContent::Something, DiskStep::Mark(cleaning())),
     ] {
         assert_eq!(of(mark.clone(), content), step, "{mark:?} {content:?}");
@@ -302,7 +302,7 @@ fn a_disk_with_content_is_offered_only_if_its_class_says_so_and_it_was_never_off
     assert_eq!(wait(of(DiskPolicy::default(), None)), DiskWaiting::NotEmpty);
     assert_eq!(wait(of(offer, Some(DiskMark::Clean))), DiskWaiting::NotEmpty);
     assert_eq!(wait(of(offer, Some(offered()))), DiskWaiting::DeletedByHand(DiskForm::FileSystem));
-    assert_eq!(wait(of(offer, Some(DiskMark::Offering(name())))), DiskWaiting::NotEmpty);
+    assert_eq!(wait(of(offer, Some(DiskMark::Offering(name())))), DiskWaiting::OfferInterrupted);
     let used = Disk { is_in_use: true, ..empty() };
     assert_eq!(wait(decided(used, ABSENT, ClaimState::Unread)), DiskWaiting::InUse);
     let unknown = Disk { identity: DiskIdentity { size: 1, ..DiskIdentity::default() }, ..empty() };

@@ -242,7 +242,10 @@ fn a_node_says_whether_it_runs_and_what_is_attached() {
     assert_eq!(text, "node \"n1\" is ready; 2 volumes of driver \"csi.example\" are attached\n");
     let lost = with(STATE, &[("status: \"True\"", "status: \"False\"")]);
     let (_, text) = explain(&lost, &["node/n1"]);
-    assert!(text.contains("is not ready: what is attached to it stays attached"), "{text}");
+    assert!(
+        text.contains("is not ready: what is attached to it is detached within 6 minutes"),
+        "{text}"
+    );
     let none = Folder::new().run_with(&["explain", "-f", "-", "node/n3"], STATE);
     assert!(
         none.stderr.contains("Node \"n3\" does not exist in stdin; there is n1, n2"),

@@ -45,8 +45,8 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
       description: >-
         On node {{ `{{ $labels.node }}` }}, {{ `{{ $value }}` }} disks of StorageClass {{ `{{ $labels.storage_class }}` }} are
         not those that their PersistentVolumes were created for; a pod that starts sees the data of another disk, and
-        nothing is cleaned; events DiskReplaced on the PersistentVolumes name both disks: put the former disk back under
-        the path.
+        nothing is cleaned; events DiskReplaced on the PersistentVolumes name both disks: scale down the pods that use
+        them, wait until they are gone, then put the former disk back under the path.
   - alert: BinderyVolumeReservedWhileCleaned
     expr: sum by (node, storage_class) (bindery_local_disks{ {{- $local -}} ,state="reserved_while_cleaned"}) > 0
     labels: {severity: critical}

@@ -42,13 +42,18 @@ pub(super) fn explain(cluster: &SettledCluster, name: &str) -> Result<Explanatio
 
 fn state(node: &NodeState) -> &'static str {
     match (node.is_out_of_service, node.is_ready) {
-        (true, _) => {
-            "is out of service: what is attached to it is detached once its pods are deleted"
+        (true, true) => {
+            "is ready and has the taint out-of-service: what is mounted there is detached once its pods are deleted; remove \
+             the taint first"
+        }
+        (true, false) => {
+            "is out of service: what is attached to it is detached once its pods are deleted; make sure that its machine \
+             is off"
         }
         (false, true) => "is ready",
         (false, false) => {
-            "is not ready: what is attached to it stays attached, and its machine may still write; switch the machine \
-             off before the pods are moved"
+            "is not ready: what is attached to it is detached within 6 minutes after its pods are deleted, even if its \
+             machine still writes; switch the machine off first"
         }
     }
 }

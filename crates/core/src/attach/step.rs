@@ -52,6 +52,8 @@ pub struct AttachmentHolder {
     pub state: HolderNode,
     /// The pods there that use the volume; absent where not all pods are known.
     pub pods: Option<Vec<PodKey>>,
+    /// The message of the driver, which failed to detach it.
+    pub detach_error: Option<Box<str>>,
 }
 
 /// Whether the machine of a node that has a volume may still write to it.
@@ -59,8 +61,10 @@ pub struct AttachmentHolder {
 pub enum HolderNode {
     /// The Node object no longer exists.
     Gone,
-    /// It has the taint `node.kubernetes.io/out-of-service`.
+    /// It has the taint `node.kubernetes.io/out-of-service`, and its kubelet does not report.
     OutOfService,
+    /// It has that taint although its kubelet reports: the attach/detach controller then detaches what is mounted.
+    OutOfServiceButReady,
     /// Its kubelet does not report, which says nothing of its machine.
     NotReady,
     /// It runs.
@@ -144,15 +148,21 @@ impl AttachmentHolder {
     /// The attach/detach controller detaches what no pod uses; from a node that runs, after its kubelet has unmounted it.
     fn turn(&self) -> Turn {
         let is_used = self.pods.as_ref().is_none_or(|pods| !pods.is_empty());
+        if self.detach_error.is_some() && self.state != HolderNode::OutOfServiceButReady {
+            return Turn::Driver;
+        }
         match self.state {
             HolderNode::Gone | HolderNode::OutOfService => Turn::AttachDetachController,
             HolderNode::Ready if !is_used => Turn::Kubelet,
-            HolderNode::Ready | HolderNode::NotReady | HolderNode::Unknown => Turn::Administrator,
+            HolderNode::Ready
+            | HolderNode::OutOfServiceButReady
+            | HolderNode::NotReady
+            | HolderNode::Unknown => Turn::Administrator,
         }
     }
 
     fn is_stuck(&self) -> bool {
-        self.turn() == Turn::Administrator
+        self.detach_error.is_some() || self.turn() == Turn::Administrator
     }
 }
 
@@ -229,7 +239,7 @@ fn admits_many_nodes(modes: &AccessModes) -> bool {
         || modes.has(AccessMode::ReadOnlyMany)
 }
 
-/// How many volumes of the driver the node has, those on their way there included. Only the scheduler heeds the limit; a
+/// How many volumes of the driver the node has, those on their way there included. Only the scheduler enforces the limit; a
 /// pod with `spec.nodeName` bypasses it.
 ///
 /// Kubernetes: `pkg/scheduler/framework/plugins/nodevolumelimits/csi.go`.
@@ -246,6 +256,7 @@ fn holder(
         None => HolderNode::Unknown,
         Some(nodes) => match nodes.iter().find(|one| one.name == other.node) {
             None => HolderNode::Gone,
+            Some(one) if one.is_out_of_service && one.is_ready => HolderNode::OutOfServiceButReady,
             Some(one) if one.is_out_of_service => HolderNode::OutOfService,
             Some(one) if one.is_ready => HolderNode::Ready,
             Some(_) => HolderNode::NotReady,
@@ -256,7 +267,13 @@ fn holder(
         let using = pods.iter().filter(there).filter(|pod| pod.uses(claim));
         using.map(|pod| pod.key.clone()).collect()
     });
-    AttachmentHolder { attachment: other.name.clone(), node: other.node.clone(), state, pods }
+    AttachmentHolder {
+        attachment: other.name.clone(),
+        node: other.node.clone(),
+        state,
+        pods,
+        detach_error: other.detach_error.clone(),
+    }
 }
 
 impl CsiNode {

@@ -184,15 +184,27 @@ fn force_is_advised_only_where_the_machine_does_not_run() {
     };
     let using = || Some(vec![pod("old", "n1")]);
     let is_forced =
-        |text: &str| text.contains("delete VolumeAttachment") && !text.contains("do not");
+        |text: &str| text.contains("delete VolumeAttachment") && !text.contains("nor delete");
     let dead = NodeState { is_ready: false, ..node("n1") };
     let off = NodeState { is_out_of_service: true, ..dead.clone() };
+    let tainted = NodeState { is_out_of_service: true, ..node("n1") };
     for (nodes, pods, turn, part) in [
         (Some(vec![node("n1")]), using(), Turn::Administrator, "by pod \"db/old\""),
         (Some(vec![node("n1")]), Some(Vec::new()), Turn::Kubelet, "unmounts it"),
         (Some(vec![node("n1")]), None, Turn::Administrator, "pods that are not known"),
         (Some(vec![dead]), Some(Vec::new()), Turn::Administrator, "switch that machine off, then"),
-        (Some(vec![off]), using(), Turn::AttachDetachController, "out of service"),
+        (
+            Some(vec![off]),
+            using(),
+            Turn::AttachDetachController,
+            "make sure that its machine is off",
+        ),
+        (
+            Some(vec![tainted]),
+            using(),
+            Turn::Administrator,
+            "remove the taint before a pod there is deleted",
+        ),
         (None, using(), Turn::Administrator, "not known"),
     ] {
         let (found, text) = of(nodes, pods);
@@ -201,6 +213,19 @@ fn force_is_advised_only_where_the_machine_does_not_run() {
     }
     let (turn, text) = of(Some(Vec::new()), using());
     assert!(turn == Turn::AttachDetachController && is_forced(&text), "{text}");
+}
+
+/// The common cause of "Multi-Attach error": nobody uses it there, and it is not detached.
+#[test]
+fn a_driver_that_cannot_detach_it_from_the_other_node_is_said_to() {
+    let other = VolumeAttachment {
+        deletion: Deletion::Terminating,
+        detach_error: Some("node is locked".into()),
+        ..attached("n1")
+    };
+    let found = step(&AttachEvidence { pods: Some(Vec::new()), ..evidence(vec![other]) });
+    assert_eq!((found.turn(), found.is_stuck()), (Some(Turn::Driver), true));
+    assert!(said(&found).contains("node is locked"), "{}", said(&found));
 }
 
 #[test]

@@ -99,23 +99,37 @@ impl fmt::Display for VolumeOnNode<'_> {
 
 impl fmt::Display for AttachmentHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { attachment, node, state, pods } = self;
+        let Self { attachment, node, state, pods, detach_error } = self;
+        if let (Some(message), true) = (detach_error, *state != HolderNode::OutOfServiceButReady) {
+            return write!(
+                f,
+                "is attached to node \"{node}\", and its driver cannot detach it from there: {message}; it tries again; \
+                 correct the cause, and leave VolumeAttachment \"{attachment}\" and its finalizer as they are"
+            );
+        }
         match state {
             HolderNode::Gone => write!(
                 f,
-                "is attached to node \"{node}\", which no longer exists; the attach/detach controller detaches it \
-                 after 6 minutes; if it does not, and the machine is off, delete VolumeAttachment \"{attachment}\""
+                "is attached to node \"{node}\", which no longer exists; make sure now that its machine is off: the \
+                 attach/detach controller detaches it after 6 minutes without asking the machine; if it does not, and \
+                 the machine is off, delete VolumeAttachment \"{attachment}\""
             ),
             HolderNode::OutOfService => write!(
                 f,
-                "is attached to node \"{node}\", which is out of service; the attach/detach controller detaches it \
-                 once the pods there are deleted; wait"
+                "is attached to node \"{node}\", which has the taint out-of-service; make sure that its machine is off; \
+                 the attach/detach controller detaches it once the pods there are deleted"
+            ),
+            HolderNode::OutOfServiceButReady => write!(
+                f,
+                "is attached to node \"{node}\", which has the taint out-of-service although it is ready, so its machine \
+                 runs; remove the taint before a pod there is deleted, as it would be detached while it is mounted"
             ),
             HolderNode::NotReady => write!(
                 f,
                 "is attached to node \"{node}\", which is not ready and may still write to it{}; switch that \
-                 machine off, then set the taint {OUT_OF_SERVICE} on the node; do not delete VolumeAttachment \
-                 \"{attachment}\" before, as two machines would write to one disk",
+                 machine off, then set the taint {OUT_OF_SERVICE} on the node, and remove it once the machine runs \
+                 again; before that, neither force the deletion of its pods, after which it is detached within 6 \
+                 minutes, nor delete VolumeAttachment \"{attachment}\": two machines would write to one disk",
                 using(pods.as_deref())
             ),
             HolderNode::Ready if pods.as_ref().is_some_and(Vec::is_empty) => write!(

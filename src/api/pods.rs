@@ -52,6 +52,7 @@ wire! {
     }
 
     struct OwnedPodMetadata<'a> {
+        uid: Option<Text<'a>> = "uid",
         labels: TemplateLabels<'a> = "labels",
         owner_references: List<PodOwner<'a>> = "ownerReferences",
     }
@@ -144,6 +145,12 @@ pub fn is_of(text: &str, workload: Workload, name: &str) -> Result<bool, serde_j
             }
         }
     }))
+}
+
+/// Reads the uid of a pod from its JSON text; empty before it is stored.
+pub fn uid(text: &str) -> Result<String, serde_json::Error> {
+    let wire: OwnedPodWire<'_> = parse(text, LabelUse::Skip)?.value;
+    Ok(wire.metadata.uid.or_empty().to_owned())
 }
 
 /// One page of a list of pods, for those that use a claim.

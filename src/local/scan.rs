@@ -275,7 +275,7 @@ fn is_opened_exclusively(device: &Path) -> io::Result<bool> {
 
 /// Returns an error with what to do about it where a person can do something.
 ///
-/// Container runtimes let only privileged containers open devices, whoever runs in them and whatever is mounted.
+/// Container runtimes allow only privileged containers to open devices, for any user and any mount.
 fn not_opened(error: io::Error) -> io::Error {
     if error.kind() != io::ErrorKind::PermissionDenied {
         return error;

@@ -329,7 +329,7 @@ fn local(settings: &str) -> Result<Rendering, String> {
 #[test]
 fn what_cannot_go_together_is_rejected() {
     for (settings, expected) in CONTRADICTIONS {
-        let Err(reported) = local(settings) else { panic!("{settings} is let by") };
+        let Err(reported) = local(settings) else { panic!("{settings} is accepted") };
         assert!(reported.contains(expected), "{settings}: expected {expected}: {reported}");
     }
 }

@@ -164,7 +164,7 @@ const WRONG: &[(&str, &str)] = &[
 fn every_wrong_value_is_rejected_by_name() {
     assert!(WRONG.len() >= 25);
     for (value, expected) in WRONG {
-        let Err(reported) = template(&["--set-json", value]) else { panic!("{value} is let by") };
+        let Err(reported) = template(&["--set-json", value]) else { panic!("{value} is accepted") };
         assert!(
             reported.contains("values don't meet the specifications of the schema"),
             "{reported}"

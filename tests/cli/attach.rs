@@ -102,6 +102,15 @@ fn what_the_driver_and_the_kubelet_failed_at_is_shown_in_their_words() {
     let unmountable =
         format!("{}{}", attached("n2", "{attached: true}"), event("FailedMount", said));
     expect(&unmountable, ("mount_failed", "kubelet", 1), "wrong fs type; it tries again");
+    // A pod of a StatefulSet has the name of the one before it.
+    let former = with(
+        &unmountable,
+        &[
+            ("{namespace: db, name: web}", "{namespace: db, name: web, uid: u-new}"),
+            ("namespace: db, name: web}, reason", "namespace: db, name: web, uid: u-old}, reason"),
+        ],
+    );
+    expect(&former, ("to_mount", "kubelet", 0), "its kubelet mounts it");
     // What the kubelet said while the volume was not attached, or of another volume, is past or of no matter.
     let of_other = event("FailedMount", "MountVolume.SetUp failed for volume \"other\" : x");
     let done = format!("{}{of_other}", attached("n2", "{attached: true}"));
@@ -225,7 +234,7 @@ fn a_workload_names_its_pod_that_does_not_start() {
     assert!(text.starts_with("Deployment \"db/shop\": 1 of 1 pods have not started"), "{text}");
     let started = with(&set, &[("phase: Pending", "phase: Running")]);
     let (code, text) = explain(&started, &["sts/shop"]);
-    assert_eq!((code, &*text), (0, "StatefulSet \"db/shop\": all of its 1 pods have started\n"));
+    assert_eq!((code, &*text), (0, "StatefulSet \"db/shop\": 1 of 1 pods have started\n"));
     let none = Folder::new().run_with(&["explain", "-f", "-", "sts/else"], &set);
     assert_eq!(none.code, 2, "{none:?}");
     assert!(none.stderr.contains("StatefulSet \"default/else\" has no pods in stdin"), "{none:?}");
@@ -241,7 +250,8 @@ fn a_node_says_whether_it_runs_and_what_is_attached() {
     assert_eq!(code, 0, "{text}");
     assert_eq!(text, "node \"n1\" is ready; 2 volumes of driver \"csi.example\" are attached\n");
     let lost = with(STATE, &[("status: \"True\"", "status: \"False\"")]);
-    let (_, text) = explain(&lost, &["node/n1"]);
+    let (code, text) = explain(&lost, &["node/n1"]);
+    assert_eq!(code, 1, "{text}");
     assert!(
         text.contains("is not ready: what is attached to it is detached within 6 minutes"),
         "{text}"

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeSet;
 
-use super::related::PartialList;
+use super::related::{PartialList, PodDetail, whole_pod};
 use super::report::ReportedAttachment;
 use crate::api::attachment::{attachment, csi_driver, csi_node, node_state};
 use crate::api::event::Event;
-use crate::api::pods::{PodProgress, any_pod, progress};
+use crate::api::pods::PodProgress;
 use crate::attach::{AttachEvidence, AttachStep, Turn, VolumeOnNode, attach_step};
 use crate::binding::Collection;
 use crate::cli::preview::settled::SettledCluster;
-use crate::model::{ClaimKey, Pod, PodKey, Volume, VolumeName};
+use crate::model::{ClaimKey, PodKey, Volume, VolumeName};
 
 /// The name of a step that is not known.
 const UNKNOWN: &str = "unknown";
@@ -54,19 +54,16 @@ impl VolumesOnWay {
 }
 
 /// Follows the volumes of a pod; none if it has no node yet, or has started.
-pub(super) fn on_way(cluster: &SettledCluster, pod: &Pod, progress: PodProgress) -> VolumesOnWay {
-    follow(cluster, pod, progress, &pod.claims)
+pub(super) fn on_way(cluster: &SettledCluster, detail: &PodDetail) -> VolumesOnWay {
+    follow(cluster, detail, &detail.pod.claims)
 }
 
 /// Follows the volume of a claim to the nodes of the pods that use it and have not started.
 pub(super) fn of_claim(cluster: &SettledCluster, key: &ClaimKey) -> VolumesOnWay {
-    let detail = |text: &str| Ok((any_pod(text)?, progress(text)?));
-    let pods = cluster.pods_in(&key.namespace, detail).found;
-    let using = pods.iter().filter(|(pod, _)| pod.uses(key));
+    let pods = cluster.pods_in(&key.namespace, whole_pod).found;
     let mut on_way = VolumesOnWay::default();
-    for (pod, progress) in using {
-        let VolumesOnWay { volumes, notes } =
-            follow(cluster, pod, *progress, std::slice::from_ref(key));
+    for detail in pods.iter().filter(|detail| detail.pod.uses(key)) {
+        let VolumesOnWay { volumes, notes } = follow(cluster, detail, std::slice::from_ref(key));
         on_way.volumes.extend(volumes);
         on_way.notes.extend(notes);
     }
@@ -74,12 +71,8 @@ pub(super) fn of_claim(cluster: &SettledCluster, key: &ClaimKey) -> VolumesOnWay
 }
 
 /// Follows the volumes of these claims of a pod.
-fn follow(
-    cluster: &SettledCluster,
-    pod: &Pod,
-    progress: PodProgress,
-    claims: &[ClaimKey],
-) -> VolumesOnWay {
+fn follow(cluster: &SettledCluster, detail: &PodDetail, claims: &[ClaimKey]) -> VolumesOnWay {
+    let PodDetail { pod, progress, uid, .. } = detail;
     let node = match (&pod.node, progress) {
         (Some(node), PodProgress::NotStarted) => node,
         (None, _) | (Some(_), PodProgress::Started | PodProgress::Finished) => {
@@ -93,7 +86,9 @@ fn follow(
     }
     let (evidence, mut notes) = evidence(cluster, &pod.key);
     let PodKey { namespace, name } = &pod.key;
-    let PartialList { found: events, note } = cluster.events(("Pod", namespace, name));
+    let PartialList { found: mut events, note } = cluster.events(("Pod", namespace, name));
+    // Those of a former pod of this name are past.
+    events.retain(|event| event.uid.is_empty() || event.uid == *uid);
     notes.extend(note);
     let volumes = bound.into_iter().map(|(claim, volume)| {
         let step = attach_step(volume, claim, node, &evidence);

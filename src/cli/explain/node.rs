@@ -2,7 +2,7 @@
 
 use super::attachment;
 use super::report::Explanation;
-use super::workload::{first, of_pods};
+use super::workload::{first, lack, of_pods};
 use crate::api::attachment::node_state;
 use crate::api::pods::{PodProgress, any_pod, progress};
 use crate::attach::AttachEvidence;
@@ -28,7 +28,12 @@ pub(super) fn explain(cluster: &SettledCluster, name: &str) -> Result<Explanatio
     let own: Vec<(PodKey, PodProgress)> = own.map(|(pod, progress)| (pod.key, progress)).collect();
     let mut explanation = of_pods(cluster, ReportedObject::node(name), &own)?;
     let (evidence, notes) = attachment::of_nodes(cluster);
-    explanation.notes.extend(pods.note.into_iter().chain(notes));
+    if !node.is_ready || node.is_out_of_service {
+        "stuck".clone_into(&mut explanation.outcome);
+        explanation.stuck = true;
+    }
+    lack(&mut explanation, pods.note);
+    explanation.notes.extend(notes);
     let mut summary = format!("node \"{name}\" {}", state(node));
     for text in volumes(name, &evidence) {
         summary.extend(["; ", &text]);

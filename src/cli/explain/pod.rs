@@ -16,7 +16,8 @@ use crate::model::{AccessMode, ClaimKey, Pod, PodKey};
 
 /// Explains the pod of this name.
 pub(super) fn explain(cluster: &SettledCluster, key: &PodKey) -> Result<Explanation, Failure> {
-    let PodDetail { pod, constraints, progress } = cluster.pod(key)?;
+    let detail = cluster.pod(key)?;
+    let PodDetail { pod, constraints, .. } = &detail;
     let mut claims = Vec::new();
     for claim in &pod.claims {
         let is_denied = cluster.denied.claims.contains_key(claim);
@@ -26,17 +27,12 @@ pub(super) fn explain(cluster: &SettledCluster, key: &PodKey) -> Result<Explanat
             missing(cluster, claim)
         });
     }
-    let on_way = attachment::on_way(cluster, &pod, progress);
-    let placement = Placement {
-        cluster,
-        pod: &pod,
-        constraints: &constraints,
-        claims: &claims,
-        followed: on_way.followed(),
-    };
+    let on_way = attachment::on_way(cluster, &detail);
+    let placement =
+        Placement { cluster, pod, constraints, claims: &claims, followed: on_way.followed() };
     let verdict = placement.judge();
-    let taken = taken(cluster, &pod);
-    let mut explanation = of_claims(&pod, claims);
+    let taken = taken(cluster, pod);
+    let mut explanation = of_claims(pod, claims);
     place(&mut explanation, verdict);
     if let (Some(text), false) = (taken, explanation.stuck) {
         end(&mut explanation, "stuck", &text);

@@ -8,7 +8,7 @@ use std::fmt::Display;
 use super::target::nearby;
 use crate::api::event::{Event, event};
 use crate::api::list::items;
-use crate::api::pods::{PodProgress, any_pod, pod as unfinished, progress};
+use crate::api::pods::{PodProgress, any_pod, pod as unfinished, progress, uid};
 use crate::api::scheduling::constraints;
 use crate::binding::{Collection, ObjectKey};
 use crate::cli::exit::Failure;
@@ -37,6 +37,8 @@ pub(super) struct PodDetail {
     pub constraints: Constraints,
     /// How far it is.
     pub progress: PodProgress,
+    /// Its uid: a pod of a StatefulSet has the name of the one before it.
+    pub uid: String,
 }
 
 /// Kind, namespace and name of the object that events are about.
@@ -189,9 +191,10 @@ impl<T> PartialList<T> {
     }
 }
 
-fn whole_pod(text: &str) -> Result<PodDetail, serde_json::Error> {
+/// Reads a pod from its JSON text.
+pub(super) fn whole_pod(text: &str) -> Result<PodDetail, serde_json::Error> {
     let (pod, constraints) = (any_pod(text)?, constraints(text)?);
-    Ok(PodDetail { pod, constraints, progress: progress(text)? })
+    Ok(PodDetail { pod, constraints, progress: progress(text)?, uid: uid(text)? })
 }
 
 /// The objects of a kind, as far as they can be read.

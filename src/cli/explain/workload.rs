@@ -30,10 +30,10 @@ pub(super) fn explain(
         )));
     }
     let mut explanation = of_pods(cluster, ReportedObject::workload(workload, key), &own)?;
-    explanation.notes.extend(pods.note);
+    lack(&mut explanation, pods.note);
     let (count, waiting) = (own.len(), explanation.pods.len());
     explanation.summary = match first(&explanation) {
-        None => format!("{what} \"{key}\": all of its {count} pods have started"),
+        None => format!("{what} \"{key}\": {count} of {count} pods have started"),
         Some(first) => {
             format!(
                 "{what} \"{key}\": {waiting} of {count} pods have not started; {}",
@@ -61,6 +61,15 @@ pub(super) fn of_pods(
     let mut explanation = Explanation::of(object, outcome, is_stuck, String::new());
     explanation.pods = pods;
     Ok(explanation)
+}
+
+/// Notes that not all pods are known: then none of them says that all is well.
+pub(super) fn lack(explanation: &mut Explanation, note: Option<String>) {
+    if note.is_some() && !explanation.stuck {
+        "unknown".clone_into(&mut explanation.outcome);
+        explanation.stuck = true;
+    }
+    explanation.notes.extend(note);
 }
 
 /// The pod that is named first: one that needs a fix.

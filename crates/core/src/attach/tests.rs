@@ -215,7 +215,7 @@ fn force_is_advised_only_where_the_machine_does_not_run() {
     assert!(turn == Turn::AttachDetachController && is_forced(&text), "{text}");
 }
 
-/// The common cause of "Multi-Attach error": nobody uses it there, and it is not detached.
+/// The common cause of "Multi-Attach error": no pod uses it there, and it is not detached.
 #[test]
 fn a_driver_that_cannot_detach_it_from_the_other_node_is_said_to() {
     let other = VolumeAttachment {

@@ -1,44 +1,59 @@
 //! VolumeAttachment, CSIDriver, CSINode, and the state of a Node: wire form to model.
 
-use serde::de::Error;
+use serde::de::{Error, SeqAccess};
 
-use super::bounded::{LabelUse, List, OptionalText, Parse, Text, parse, wire};
+use super::bounded::{
+    LabelUse, List, OptionalText, Parse, ParseBudget, Seed, Text, WireCollection, parse,
+    parsed_as_collection, wire,
+};
 use super::metadata::Metadata;
-use crate::model::{CsiDriver, CsiNode, NodeState, RegisteredDriver, VolumeAttachment, VolumeName};
+use crate::model::{
+    CsiDriver, CsiNode, Node, NodeObject, NodeState, OUT_OF_SERVICE, RegisteredDriver,
+    VolumeAttachment, VolumeName,
+};
 
 wire! {
-    struct AttachmentWire<'a> {
+    /// A VolumeAttachment as it is sent.
+    #[derive(Debug)]
+    pub(super) struct AttachmentWire<'a> {
         metadata: Metadata<'a> = "metadata",
         spec: AttachmentSpec<'a> = "spec",
         status: AttachmentStatus<'a> = "status",
     }
 
-    struct AttachmentSpec<'a> {
+    #[derive(Debug)]
+    pub(super) struct AttachmentSpec<'a> {
         attacher: Option<Text<'a>> = "attacher",
         node_name: Option<Text<'a>> = "nodeName",
         source: AttachmentSource<'a> = "source",
     }
 
-    struct AttachmentSource<'a> {
+    #[derive(Debug)]
+    pub(super) struct AttachmentSource<'a> {
         persistent_volume_name: Option<Text<'a>> = "persistentVolumeName",
     }
 
-    struct AttachmentStatus<'a> {
+    #[derive(Debug)]
+    pub(super) struct AttachmentStatus<'a> {
         attached: bool = "attached",
         attach_error: Option<AttachErrorWire<'a>> = "attachError",
         detach_error: Option<AttachErrorWire<'a>> = "detachError",
     }
 
-    struct AttachErrorWire<'a> {
+    #[derive(Debug)]
+    pub(super) struct AttachErrorWire<'a> {
         message: Option<Text<'a>> = "message",
     }
 
-    struct DriverWire<'a> {
+    /// A CSIDriver as it is sent.
+    #[derive(Debug)]
+    pub(super) struct DriverWire<'a> {
         metadata: Metadata<'a> = "metadata",
         spec: DriverSpec = "spec",
     }
 
-    struct DriverSpec {
+    #[derive(Debug)]
+    pub(super) struct DriverSpec {
         attach_required: Option<bool> = "attachRequired",
     }
 
@@ -60,34 +75,81 @@ wire! {
         count: Option<i64> = "count",
     }
 
-    struct NodeWire<'a> {
+    /// A Node as it is sent.
+    #[derive(Debug)]
+    pub(super) struct NodeWire<'a> {
         metadata: Metadata<'a> = "metadata",
-        spec: NodeSpec<'a> = "spec",
-        status: NodeStatus<'a> = "status",
+        spec: NodeSpec = "spec",
+        status: NodeStatus = "status",
     }
 
-    struct NodeSpec<'a> {
-        taints: List<TaintWire<'a>> = "taints",
+    #[derive(Debug)]
+    pub(super) struct NodeSpec {
+        taints: Taints = "taints",
     }
 
-    struct TaintWire<'a> {
+    #[derive(Debug)]
+    pub(super) struct TaintWire<'a> {
         key: Option<Text<'a>> = "key",
     }
 
-    struct NodeStatus<'a> {
-        conditions: List<ConditionWire<'a>> = "conditions",
+    #[derive(Debug)]
+    pub(super) struct NodeStatus {
+        conditions: Conditions = "conditions",
     }
 
-    struct ConditionWire<'a> {
+    #[derive(Debug)]
+    pub(super) struct ConditionWire<'a> {
         r#type: Option<Text<'a>> = "type",
         status: Option<Text<'a>> = "status",
     }
 }
 
-/// The taint by which a person states that the machine of a node does not run.
-///
-/// Kubernetes: `staging/src/k8s.io/api/core/v1/well_known_taints.go`; the attach/detach controller asks for the key only.
-const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+/// Whether a node is declared out of service, however many other taints it has.
+#[derive(Debug, Default)]
+pub(super) struct Taints {
+    is_out_of_service: bool,
+}
+
+impl<'de> WireCollection<'de> for Taints {
+    const EXPECTED: &'static str = "a list of taints";
+
+    fn from_seq<A: SeqAccess<'de>>(
+        budget: &ParseBudget<'_>,
+        mut items: A,
+    ) -> Result<Self, A::Error> {
+        let mut is_out_of_service = false;
+        while let Some(taint) = items.next_element_seed(Seed::<TaintWire<'_>>::new(budget))? {
+            is_out_of_service |= taint.key.or_empty() == OUT_OF_SERVICE;
+        }
+        Ok(Self { is_out_of_service })
+    }
+}
+
+parsed_as_collection!(Taints);
+
+/// Whether a node is Ready, however many other conditions it has.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    is_ready: bool,
+}
+
+impl<'de> WireCollection<'de> for Conditions {
+    const EXPECTED: &'static str = "a list of conditions";
+
+    fn from_seq<A: SeqAccess<'de>>(
+        budget: &ParseBudget<'_>,
+        mut items: A,
+    ) -> Result<Self, A::Error> {
+        let mut is_ready = false;
+        while let Some(one) = items.next_element_seed(Seed::<ConditionWire<'_>>::new(budget))? {
+            is_ready |= one.r#type.or_empty() == "Ready" && one.status.or_empty() == "True";
+        }
+        Ok(Self { is_ready })
+    }
+}
+
+parsed_as_collection!(Conditions);
 
 /// Parses an object; an error if it is larger than is read of one object, as what is absent would not be known.
 fn whole<'a, T: Parse<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
@@ -100,10 +162,15 @@ fn whole<'a, T: Parse<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
 
 /// Reads a VolumeAttachment from its JSON text.
 pub fn attachment(text: &str) -> Result<VolumeAttachment, serde_json::Error> {
-    let AttachmentWire { metadata, spec, status } = whole(text)?;
+    whole(text).map(attachment_of)
+}
+
+/// The VolumeAttachment of an object.
+pub(super) fn attachment_of(wire: AttachmentWire<'_>) -> VolumeAttachment {
+    let AttachmentWire { metadata, spec, status } = wire;
     let message =
         |error: Option<AttachErrorWire<'_>>| error.map(|error| Box::from(error.message.or_empty()));
-    Ok(VolumeAttachment {
+    VolumeAttachment {
         name: metadata.name.or_empty().into(),
         driver: spec.attacher.or_empty().into(),
         node: spec.node_name.or_empty().into(),
@@ -112,14 +179,19 @@ pub fn attachment(text: &str) -> Result<VolumeAttachment, serde_json::Error> {
         attach_error: message(status.attach_error),
         detach_error: message(status.detach_error),
         deletion: metadata.deletion(),
-    })
+        finalizers: metadata.finalizers,
+    }
 }
 
 /// Reads a CSIDriver from its JSON text.
 pub fn csi_driver(text: &str) -> Result<CsiDriver, serde_json::Error> {
-    let DriverWire { metadata, spec } = whole(text)?;
-    let is_attach_required = spec.attach_required.unwrap_or(true);
-    Ok(CsiDriver { name: metadata.name.or_empty().into(), is_attach_required })
+    whole(text).map(|wire| csi_driver_of(&wire))
+}
+
+/// The CSIDriver of an object.
+pub(super) fn csi_driver_of(wire: &DriverWire<'_>) -> CsiDriver {
+    let is_attach_required = wire.spec.attach_required.unwrap_or(true);
+    CsiDriver { name: wire.metadata.name.or_empty().into(), is_attach_required }
 }
 
 /// Reads a CSINode from its JSON text.
@@ -136,14 +208,26 @@ pub fn csi_node(text: &str) -> Result<CsiNode, serde_json::Error> {
 /// Reads from the JSON text of a Node whether its machine still runs.
 pub fn node_state(text: &str) -> Result<NodeState, serde_json::Error> {
     let NodeWire { metadata, spec, status } = whole(text)?;
-    let mut conditions = status.conditions.0.iter();
-    let ready = conditions.find(|one| one.r#type.or_empty() == "Ready");
-    let mut taints = spec.taints.0.iter();
-    Ok(NodeState {
-        name: metadata.name.or_empty().into(),
-        is_ready: ready.is_some_and(|one| one.status.or_empty() == "True"),
-        is_out_of_service: taints.any(|taint| taint.key.or_empty() == OUT_OF_SERVICE),
-    })
+    Ok(state_of(metadata.name.or_empty(), &spec, &status))
+}
+
+fn state_of(name: &str, spec: &NodeSpec, status: &NodeStatus) -> NodeState {
+    NodeState {
+        name: name.into(),
+        is_ready: status.conditions.is_ready,
+        is_out_of_service: spec.taints.is_out_of_service,
+    }
+}
+
+/// The Node of an object, with its labels as far as they were collected.
+pub(super) fn node_object_of(wire: NodeWire<'_>) -> NodeObject {
+    let NodeWire { metadata, spec, status } = wire;
+    let name = metadata.name.or_empty();
+    NodeObject {
+        state: state_of(name, &spec, &status),
+        deletion: metadata.deletion(),
+        node: Node { name: name.into(), labels: metadata.labels.0 },
+    }
 }
 
 #[cfg(test)]
@@ -151,7 +235,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::Deletion;
+    use crate::model::{Deletion, Finalizers};
 
     #[test]
     fn an_attachment_is_read_with_what_became_of_it() {
@@ -168,6 +252,7 @@ mod tests {
             attach_error: Some("no disk".into()),
             detach_error: Some("".into()),
             deletion: Deletion::Terminating,
+            finalizers: Finalizers::default(),
         };
         assert_eq!(attachment(&text.to_string()).unwrap(), expected);
         let inline = json!({"metadata": {"name": "x"}, "spec": {"attacher": "d", "nodeName": "n1",

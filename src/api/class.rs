@@ -1,6 +1,6 @@
 //! StorageClass: wire form to model.
 
-use super::bounded::{LabelUse, List, OptionalText, Text, parse, wire};
+use super::bounded::{ByteMeter, LabelUse, List, OptionalText, Text, parse_metered, wire};
 use super::digest::Digest;
 use super::metadata::Metadata;
 use super::topology::{TopologyTermWire, allowed_topologies};
@@ -21,7 +21,12 @@ wire! {
 
 /// Reads a class from its JSON text.
 pub fn class(text: &str) -> Result<Class, serde_json::Error> {
-    let parsed = parse::<ClassWire<'_>>(text, LabelUse::Skip)?;
+    metered(text, &ByteMeter::default())
+}
+
+/// The same; `meter` counts what is collected.
+pub(super) fn metered(text: &str, meter: &ByteMeter) -> Result<Class, serde_json::Error> {
+    let parsed = parse_metered::<ClassWire<'_>>(text, LabelUse::Skip, meter)?;
     let allowed_topologies = if parsed.is_cut {
         NodeAffinity::Unread(Digest::of(text))
     } else {

@@ -10,18 +10,24 @@
 //! pair   VOLUME NAMESPACE/NAME SIZE MODES [options]     a volume and a claim bound to each other
 //! lost   VOLUME NAMESPACE/NAME SIZE MODES [options]     a claim whose volume is gone
 //! pod    NAMESPACE/NAME claim=NAME [node=NODE]
-//! node   NAME
+//! node   NAME [ready|unreachable] [out-of-service]      its kubelet answers, or does not
 //! namespace NAME [KEY:VALUE]                            with this label
+//! attachment NAME VOLUME NODE [pending] [terminating]   attached, unless it is pending
+//! driver NAME
+//! content NAME POLICY NAMESPACE/NAME                    of this VolumeSnapshot
 //! ```
 //!
 //! `{uid:NAMESPACE/NAME}` stands for the uid of that claim, wherever it occurs.
 
 use serde_json::{Map, Value, json};
 
+use crate::model::OUT_OF_SERVICE;
+
 /// An object of a fixture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FixtureObject {
-    /// `pv/NAME`, `pvc/NAMESPACE/NAME`, `sc/NAME`, `node/NAME`, `ns/NAME` or `pod/NAMESPACE/NAME`.
+    /// `pv/NAME`, `pvc/NAMESPACE/NAME`, `sc/NAME`, `node/NAME`, `ns/NAME`, `pod/NAMESPACE/NAME`,
+    /// `volumeattachment/NAME`, `csidriver/NAME` or `volumesnapshotcontent/NAME`.
     pub target: String,
     /// The object, with status; uids of claims are still written `{uid:…}`.
     pub object: Value,
@@ -59,6 +65,9 @@ pub fn parse(text: &str) -> Result<Vec<FixtureObject>, FixtureError> {
             "node" => node(words).map(|item| vec![item]),
             "namespace" => namespace(words).map(|item| vec![item]),
             "pod" => pod(words).map(|item| vec![item]),
+            "attachment" => attachment(words).map(|item| vec![item]),
+            "driver" => driver(words).map(|item| vec![item]),
+            "content" => content(words).map(|item| vec![item]),
             _ => Err("unknown kind of object"),
         };
         let error = |reason| FixtureError { line: index + 1, reason, text: line.to_owned() };
@@ -336,11 +345,80 @@ fn lost(words: &[&str]) -> Parsed<FixtureObject> {
 }
 
 fn node(words: &[&str]) -> Parsed<FixtureObject> {
-    let [name] = words else { return Err("a node has a name and nothing else") };
-    let labels = json!({"kubernetes.io/hostname": name});
-    let metadata = json!({"name": name, "labels": labels});
-    let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata});
+    let (name, options) = words.split_first().ok_or("a node needs a name")?;
+    let mut object = json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+    });
+    let ready = |status: &str| json!({"conditions": [{"type": "Ready", "status": status}]});
+    for option in options {
+        match *option {
+            "ready" => object["status"] = ready("True"),
+            "unreachable" => object["status"] = ready("Unknown"),
+            "out-of-service" => {
+                let taint =
+                    json!({"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"});
+                object["spec"] = json!({"taints": [taint]});
+            }
+            _ => return Err("unknown option of a node"),
+        }
+    }
     Ok(FixtureObject { target: format!("node/{name}"), object, is_terminating: false })
+}
+
+/// The attachment of a volume as its driver leaves it.
+fn attachment(words: &[&str]) -> Parsed<FixtureObject> {
+    let [name, volume, node, options @ ..] = words else {
+        return Err("an attachment needs name, volume and node");
+    };
+    let mut item = FixtureObject {
+        target: format!("volumeattachment/{name}"),
+        object: json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+            "metadata": {"name": name, "finalizers": ["external-attacher/disk-example-com"]},
+            "spec": {
+                "attacher": "disk.example.com", "nodeName": node,
+                "source": {"persistentVolumeName": volume},
+            },
+            "status": {"attached": true},
+        }),
+        is_terminating: false,
+    };
+    for option in options {
+        match *option {
+            "pending" => item.object["status"]["attached"] = json!(false),
+            "terminating" => item.is_terminating = true,
+            _ => return Err("unknown option of an attachment"),
+        }
+    }
+    Ok(item)
+}
+
+fn driver(words: &[&str]) -> Parsed<FixtureObject> {
+    let [name] = words else { return Err("a driver has a name and nothing else") };
+    let object = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": name},
+        "spec": {"attachRequired": true},
+    });
+    Ok(FixtureObject { target: format!("csidriver/{name}"), object, is_terminating: false })
+}
+
+fn content(words: &[&str]) -> Parsed<FixtureObject> {
+    let [name, policy, snapshot] = words else {
+        return Err("a content needs name, policy and snapshot");
+    };
+    let (space, snapshot) = snapshot.split_once('/').ok_or("a snapshot is NAMESPACE/NAME")?;
+    let object = json!({
+        "apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshotContent",
+        "metadata": {"name": name},
+        "spec": {
+            "deletionPolicy": policy, "driver": "disk.example.com",
+            "source": {"snapshotHandle": name},
+            "volumeSnapshotRef": {"namespace": space, "name": snapshot},
+        },
+    });
+    let target = format!("volumesnapshotcontent/{name}");
+    Ok(FixtureObject { target, object, is_terminating: false })
 }
 
 fn namespace(words: &[&str]) -> Parsed<FixtureObject> {

@@ -27,6 +27,7 @@ pub mod review;
 pub mod scheduling;
 pub mod secret;
 pub mod server;
+mod snapshot;
 mod spec_change;
 mod storage;
 pub mod topology;

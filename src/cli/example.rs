@@ -157,6 +157,7 @@ pub fn access(persona: Persona) -> ReadAccess {
         | Persona::Scheduler
         | Persona::VolumeProtection
         | Persona::GarbageCollector
+        | Persona::AttachDetach
         | Persona::Driver => ReadAccess::Volumes,
     }
 }
@@ -179,6 +180,7 @@ pub fn user(persona: Persona) -> User {
         Persona::VolumeProtection => system("pv-protection-controller"),
         Persona::ClaimProtection => system("pvc-protection-controller"),
         Persona::GarbageCollector => system("generic-garbage-collector"),
+        Persona::AttachDetach => system("attachdetach-controller"),
         Persona::Driver => (
             "system:serviceaccount:csi:external-provisioner".to_owned(),
             vec!["system:serviceaccounts", "system:serviceaccounts:csi"],

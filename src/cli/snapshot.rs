@@ -17,7 +17,7 @@ use super::input::listing::{CLAIM_USE, SNAPSHOT_KIND};
 use super::output::deliver;
 use super::render::{self, API_VERSION};
 use crate::api::pods::any_pod;
-use crate::model::ClaimKey;
+use crate::model::{ClaimKey, OUT_OF_SERVICE};
 
 /// So many pods are asked for at a time: a page is some 2 MB then.
 const PODS_A_PAGE: usize = 500;
@@ -31,7 +31,7 @@ pub fn run(arguments: &SnapshotArgs) -> Result<Exit, Failure> {
         items.extend(whole(list)?);
     }
     items.extend(slim(&cluster, NAMESPACES, |item| labelled("Namespace", item))?);
-    items.extend(slim(&cluster, NODES, |item| labelled("Node", item))?);
+    items.extend(slim(&cluster, NODES, node)?);
     items.extend(slim(&cluster, "/apis/storage.k8s.io/v1/volumeattachments", attachment)?);
     items.extend(used(&cluster)?.iter().map(|key| {
         let metadata = json!({"namespace": &*key.namespace, "name": &*key.name});
@@ -79,6 +79,21 @@ fn labelled(kind: &str, item: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": kind, "metadata": metadata})
 }
 
+/// Name and labels of a node, and whether its machine runs.
+fn node(item: &Value) -> Value {
+    let mut node = labelled("Node", item);
+    let entries = |path: &str, key: &str, name: &str| {
+        let all = item.pointer(path).and_then(Value::as_array).into_iter().flatten();
+        all.filter(|entry| entry[key] == name).cloned().collect::<Vec<_>>()
+    };
+    node["spec"] = json!({"taints": entries("/spec/taints", "key", OUT_OF_SERVICE)});
+    let ready = entries("/status/conditions", "type", "Ready");
+    let ready: Vec<Value> =
+        ready.iter().map(|one| json!({"type": "Ready", "status": one["status"]})).collect();
+    node["status"] = json!({"conditions": ready});
+    node
+}
+
 /// Returns which volume is attached to which node.
 fn attachment(item: &Value) -> Value {
     let spec = json!({
@@ -88,6 +103,7 @@ fn attachment(item: &Value) -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
         "metadata": {"name": item["metadata"]["name"]}, "spec": spec,
+        "status": {"attached": item["status"]["attached"]},
     })
 }
 

@@ -188,6 +188,19 @@ impl Service {
             ChangedObject::Namespace(transition) => {
                 ("Namespace", transition.latest().name.to_string())
             }
+            ChangedObject::Class(transition) => {
+                ("StorageClass", transition.latest().name.to_string())
+            }
+            ChangedObject::Attachment(transition) => {
+                ("VolumeAttachment", transition.latest().name.to_string())
+            }
+            ChangedObject::Node(transition) => ("Node", transition.latest().node.name.to_string()),
+            ChangedObject::Driver(transition) => {
+                ("CSIDriver", transition.latest().name.to_string())
+            }
+            ChangedObject::SnapshotContent(transition) => {
+                ("VolumeSnapshotContent", transition.latest().name.to_string())
+            }
         };
         let took = Timestamp::now().duration_since(started).as_micros();
         tracing::info!(

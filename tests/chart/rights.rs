@@ -57,7 +57,7 @@ pub(crate) const RIGHTS: &[Right] = &[
     cluster("storage.k8s.io/storageclasses", [READ, READ, READ, READ, &["get"]]),
     cluster("namespaces", [READ, WAITING, WAITING, WAITING, NONE]),
     cluster("pods", [&["list"], WAITING, WAITING, WAITING, NONE]),
-    cluster("nodes", [&["list"], NONE, &["get"], NONE, &["get"]]),
+    cluster("nodes", [&["get", "list"], NONE, &["get"], NONE, &["get"]]),
     Right { with: With::TaintRemoval, ..cluster("nodes", [NONE, NONE, NONE, NONE, PATCH]) },
     cluster("coordination.k8s.io/leases", [&["get"], NONE, NONE, NONE, NONE]),
     Right { with: With::Events, ..cluster("events", [NONE, EVENTS, EVENTS, EVENTS, NONE]) },

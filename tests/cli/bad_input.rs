@@ -148,17 +148,17 @@ const ROWS: &[Row] = &[
     row(
         &["check", "--delete", "pv"],
         "",
-        "--delete pv: is not an object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME",
+        "--delete pv: is not an object; write pvc/NAMESPACE/NAME, or pv, ns, sc, node, volumeattachment, csidriver or volumesnapshotcontent with /NAME",
     ),
     row(
         &["check", "--delete", "pod/x"],
         "",
-        "--delete pod/x: is not an object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME",
+        "--delete pod/x: is not an object; write pvc/NAMESPACE/NAME, or pv, ns, sc, node, volumeattachment, csidriver or volumesnapshotcontent with /NAME",
     ),
     row(
         &["check", "--delete", "pv/a/b"],
         "",
-        "--delete pv/a/b: is not an object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME",
+        "--delete pv/a/b: is not an object; write pvc/NAMESPACE/NAME, or pv, ns, sc, node, volumeattachment, csidriver or volumesnapshotcontent with /NAME",
     ),
     row(
         &["check", "-f", "none.yaml"],

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use bindery::api::pods::{pod_use, users_page};
 use bindery::api::volume::Wanted;
-use bindery::api::{claim, class, namespace, node, review, volume};
+use bindery::api::{attachment, claim, class, namespace, node, review, volume};
 use bindery::binding::{Evidence, LiveReads, Observed, OwnerState, PodUse, Read, ReadResult, View};
 use bindery::cli::example::{ExampleScenario, scenario};
 use bindery::cli::judge::ProposedChange;
-use bindery::model::{ClaimKey, Node};
+use bindery::model::{ClaimKey, Node, NodeState};
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{
     Effect, Endpoint, Example, Mode, Persona, Policy, Question, RULES, ReadAccess, Rule, Ruling,
@@ -27,6 +27,7 @@ struct Stored {
     view: View,
     pods: Vec<Value>,
     nodes: Vec<Node>,
+    states: Vec<NodeState>,
 }
 
 impl Stored {
@@ -51,7 +52,10 @@ impl Stored {
                     let namespace = namespace::namespace(&text).expect("a namespace");
                     stored.view.apply(Observed::Namespace(Arc::new(namespace)));
                 }
-                Some("Node") => stored.nodes.push(node::node(&text).expect("a node")),
+                Some("Node") => {
+                    stored.nodes.push(node::node(&text).expect("a node"));
+                    stored.states.push(attachment::node_state(&text).expect("a node"));
+                }
                 _ => stored.pods.push(object.clone()),
             }
         }
@@ -96,6 +100,11 @@ impl Stored {
             // No example has Leases.
             Read::Lease(namespace, name) => {
                 live.leases.insert((namespace.clone(), name.clone()), ReadResult::NotFound);
+            }
+            Read::NodeState(name) => {
+                let state = self.states.iter().find(|state| state.name == *name);
+                let state = state.cloned().map(Arc::new);
+                live.node_states.insert(name.clone(), found(state.as_ref()));
             }
             Read::Node(_) => panic!("no rule asks for {read:?}"),
             Read::LivePods(key) => {
@@ -144,13 +153,23 @@ fn direct(scene: &ExampleScenario, policy: &Policy) -> Verdict {
     verdict
 }
 
+const KINDS: [&str; 9] = [
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "StorageClass",
+    "Namespace",
+    "Pod",
+    "Node",
+    "VolumeAttachment",
+    "CSIDriver",
+    "VolumeSnapshotContent",
+];
+
 /// A dump of the example's cluster, with a list of every kind. An empty one says besides that it is of all
 /// namespaces.
 fn dump(scene: &ExampleScenario) -> String {
     let mut dump = String::new();
-    for kind in
-        ["PersistentVolume", "PersistentVolumeClaim", "StorageClass", "Namespace", "Pod", "Node"]
-    {
+    for kind in KINDS {
         let is_one = |object: &&Value| object["kind"] == kind;
         let items: Vec<&Value> = scene.stored.iter().filter(is_one).collect();
         for items in [&items[..], &[]] {

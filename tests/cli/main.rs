@@ -15,6 +15,7 @@ mod files;
 mod generated;
 mod kubeconfig;
 mod node_loss;
+mod node_side;
 mod outputs;
 mod plan;
 mod pods;

@@ -18,7 +18,7 @@ struct Edge {
     ids: &'static [&'static str],
 }
 
-const LIFE: [Edge; 9] = [
+const LIFE: [Edge; 10] = [
     Edge {
         from: "new((PV))",
         to: "available",
@@ -92,6 +92,19 @@ const LIFE: [Edge; 9] = [
             "protection-finalizer",
             "status-forgery",
             "restore-binding",
+        ],
+    },
+    Edge {
+        from: "bound",
+        to: "bound",
+        what: "its attachment, node, class, driver or snapshot goes",
+        ids: &[
+            "volume-attachment-delete",
+            "out-of-service-taint",
+            "node-delete-local-data",
+            "storage-class-delete-in-use",
+            "csi-driver-delete-in-use",
+            "snapshot-content-policy",
         ],
     },
     Edge {

@@ -95,6 +95,7 @@ fn persona() -> impl Strategy<Value = Persona> {
             Persona::VolumeProtection,
             Persona::ClaimProtection,
             Persona::GarbageCollector,
+            Persona::AttachDetach,
         ]),
     ]
 }

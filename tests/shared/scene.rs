@@ -238,6 +238,7 @@ pub(crate) fn user(persona: Persona) -> RequestUser {
         Persona::VolumeProtection => account("kube-system", "pv-protection-controller"),
         Persona::ClaimProtection => account("kube-system", "pvc-protection-controller"),
         Persona::GarbageCollector => account("kube-system", "generic-garbage-collector"),
+        Persona::AttachDetach => account("kube-system", "attachdetach-controller"),
         Persona::Driver => account("storage", "disk-driver"),
     }
 }
@@ -248,12 +249,17 @@ fn collection(target: &str) -> String {
     collection.to_owned()
 }
 
-/// The path of `pv/NAME`, `pvc/NAMESPACE/NAME`, `sc/NAME`, `pod/NAMESPACE/NAME` or `ns/NAME`.
+/// The path of a target such as `pv/NAME` or `pvc/NAMESPACE/NAME`.
 fn path(target: &str) -> String {
     match target.split('/').collect::<Vec<_>>()[..] {
         ["pv", name] => format!("/api/v1/persistentvolumes/{name}"),
         ["sc", name] => format!("/apis/storage.k8s.io/v1/storageclasses/{name}"),
         ["node", name] => format!("/api/v1/nodes/{name}"),
+        ["volumeattachment", name] => format!("/apis/storage.k8s.io/v1/volumeattachments/{name}"),
+        ["volumesnapshotcontent", name] => {
+            format!("/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents/{name}")
+        }
+        ["csidriver", name] => format!("/apis/storage.k8s.io/v1/csidrivers/{name}"),
         ["ns", name] => format!("/api/v1/namespaces/{name}"),
         ["pvc", namespace, name] => {
             format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")

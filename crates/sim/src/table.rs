@@ -29,6 +29,15 @@ pub(super) static TABLE: &[Served] = &[
             .with(&["status"]),
         &AttachmentStrategy,
     ),
+    row(ResourceType::of("storage.k8s.io", "csidrivers", "CSIDriver"), &PlainStrategy),
+    row(
+        ResourceType::of(
+            "snapshot.storage.k8s.io",
+            "volumesnapshotcontents",
+            "VolumeSnapshotContent",
+        ),
+        &PlainStrategy,
+    ),
     row(core("pods", "Pod").in_namespaces().with(&["status", "binding"]), &PodStrategy),
     row(NAMESPACES, &NamespaceStrategy),
     row(core("nodes", "Node").with(&["status"]), &NodeStrategy),

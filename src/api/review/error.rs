@@ -36,8 +36,7 @@ pub enum ReviewError {
     },
     /// A resource that is not judged here.
     #[error(
-        "{0:?} is not judged here; register persistentvolumes, persistentvolumeclaims and namespaces \
-         of v1 only"
+        "{0:?} is not judged here; register what `bindery generate webhooks` prints, and no more"
     )]
     OtherResource(String),
     /// A subresource that is not judged here.

@@ -17,14 +17,19 @@ mod tests;
 pub use self::body::{is_shortened, prepare};
 pub use self::error::ReviewError;
 use self::error::UID_BYTES_MAX;
+use super::attachment::{
+    AttachmentWire, DriverWire, NodeWire, attachment_of, csi_driver_of, node_object_of,
+};
 use super::bounded::{
     ByteMeter, LabelUse, List, Nested, OptionalText, Parse, RawText, Section, Text, parse,
     parse_metered, wire,
 };
 use super::claim::{ClaimSpecWire, claim_of};
+use super::class::metered as class_metered;
 use super::metadata::Metadata;
 use super::namespace::{NamespaceWire, namespace_of};
 use super::object::{ObjectWire, VolumeSpecWire};
+use super::snapshot::{ContentWire, content_of};
 use super::spec_change::spec_change;
 use super::volume::{VolumeWire, spec_after, spec_of, volume_of};
 use crate::model::Owner;
@@ -167,23 +172,54 @@ fn request_of<'a, S: ReviewedSpec<'a>>(
                 |wire: ObjectWire<'a, S>, _| claim_of(wire.with_spec(S::claim), namespace, &meter);
             (ChangedObject::Claim(each(objects, [SPEC, OLD_SPEC], claim)?), Detail::default())
         }
-        Kind::Namespace => {
-            let keys = &policy.parameters.namespace_labels;
-            let texts = object_texts(text.as_bytes())?;
-            // The configuration decides which labels are guarded, so the objects are read again.
-            let namespace = |_, field| {
-                let text = if field == OBJECT { texts.object } else { texts.old_object };
-                parse_metered::<NamespaceWire<'_>>(text, LabelUse::Only(keys), &meter)
-                    .map(|read| namespace_of(read.value))
-            };
-            let transition = each(objects, [OBJECT, OLD_OBJECT], namespace)?;
-            (ChangedObject::Namespace(transition), Detail::default())
-        }
+        Kind::Reread(kind) => (reread(kind, objects, (text, &meter), policy)?, Detail::default()),
     };
     let detail = Detail { owners_added, ..detail };
     let (actor, parameters) = (policy.actor(&user), policy.parameters.clone());
     let change = Change { user, actor, parameters, part, detail, subject };
     Ok(AdmissionRequest { uid, change, dry_run, collected: meter.bytes() })
+}
+
+/// The objects of a review that are neither volumes nor claims: of those few are reviewed, so that they are read again as
+/// what they are.
+fn reread<O>(
+    kind: RereadKind,
+    objects: Transition<O>,
+    (text, meter): (&str, &ByteMeter),
+    policy: &Policy,
+) -> Result<ChangedObject, ReviewError> {
+    let texts = object_texts(text.as_bytes())?;
+    let text = |field| if field == OBJECT { texts.object } else { texts.old_object };
+    let fields = [OBJECT, OLD_OBJECT];
+    // The configuration decides which labels are guarded.
+    let guarded = LabelUse::Only(&policy.parameters.namespace_labels);
+    Ok(match kind {
+        RereadKind::Namespace => ChangedObject::Namespace(each(objects, fields, |_, field| {
+            let read = parse_metered::<NamespaceWire<'_>>(text(field), guarded, meter)?;
+            Ok(namespace_of(read.value))
+        })?),
+        RereadKind::Class => ChangedObject::Class(each(objects, fields, |_, field| {
+            class_metered(text(field), meter)
+        })?),
+        RereadKind::Attachment => ChangedObject::Attachment(each(objects, fields, |_, field| {
+            let read = parse_metered::<AttachmentWire<'_>>(text(field), LabelUse::Skip, meter)?;
+            Ok(attachment_of(read.value))
+        })?),
+        RereadKind::Node => ChangedObject::Node(each(objects, fields, |_, field| {
+            let read = parse_metered::<NodeWire<'_>>(text(field), LabelUse::Collect, meter)?;
+            Ok(node_object_of(read.value))
+        })?),
+        RereadKind::Driver => ChangedObject::Driver(each(objects, fields, |_, field| {
+            let read = parse_metered::<DriverWire<'_>>(text(field), LabelUse::Skip, meter)?;
+            Ok(csi_driver_of(&read.value))
+        })?),
+        RereadKind::SnapshotContent => {
+            ChangedObject::SnapshotContent(each(objects, fields, |_, field| {
+                let read = parse_metered::<ContentWire<'_>>(text(field), LabelUse::Skip, meter)?;
+                Ok(content_of(read.value))
+            })?)
+        }
+    })
 }
 
 /// The objects of a review as they were sent.
@@ -267,14 +303,35 @@ fn part<O>(request: &RequestWire<'_, O>) -> Result<Part, ReviewError> {
 enum Kind {
     Volume,
     Claim,
-    Namespace,
+    Reread(RereadKind),
 }
+
+/// Neither a volume nor a claim.
+#[derive(Clone, Copy, Debug)]
+enum RereadKind {
+    Namespace,
+    Class,
+    Attachment,
+    Node,
+    Driver,
+    SnapshotContent,
+}
+
+/// The API group of what is said about storage.
+const STORAGE: &str = "storage.k8s.io";
 
 fn kind(resource: &ResourceWire<'_>) -> Result<Kind, ReviewError> {
     match (&*resource.group.0, &*resource.version.0, &*resource.resource.0) {
         ("", "v1", "persistentvolumes") => Ok(Kind::Volume),
         ("", "v1", "persistentvolumeclaims") => Ok(Kind::Claim),
-        ("", "v1", "namespaces") => Ok(Kind::Namespace),
+        ("", "v1", "namespaces") => Ok(Kind::Reread(RereadKind::Namespace)),
+        ("", "v1", "nodes") => Ok(Kind::Reread(RereadKind::Node)),
+        (STORAGE, "v1", "storageclasses") => Ok(Kind::Reread(RereadKind::Class)),
+        (STORAGE, "v1", "volumeattachments") => Ok(Kind::Reread(RereadKind::Attachment)),
+        (STORAGE, "v1", "csidrivers") => Ok(Kind::Reread(RereadKind::Driver)),
+        ("snapshot.storage.k8s.io", "v1", "volumesnapshotcontents") => {
+            Ok(Kind::Reread(RereadKind::SnapshotContent))
+        }
         (group, version, name) => {
             let separator = if group.is_empty() { "" } else { "/" };
             Err(ReviewError::OtherResource(format!("{name} of {group}{separator}{version}")))

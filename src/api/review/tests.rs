@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::error::OBJECT_NESTING_MAX;
 use super::*;
 use crate::api::patch::Patch;
-use crate::model::Labels;
+use crate::model::{Labels, OUT_OF_SERVICE, ReclaimPolicy};
+use crate::rules::judging::detaching::declares_off;
 use crate::rules::{Actor, FieldMutation, SpecChange};
 
 fn body(fields: &Value) -> String {
@@ -70,7 +71,12 @@ fn a_spec_is_the_same_wherever_the_resource_stands_and_whatever_is_beside_it() {
         let amount = match &usual {
             ChangedObject::Volume(volume) => &volume.latest().capacity,
             ChangedObject::Claim(claim) => &claim.latest().request,
-            ChangedObject::Namespace(_) => panic!("{usual:?}"),
+            ChangedObject::Namespace(_)
+            | ChangedObject::Class(_)
+            | ChangedObject::Attachment(_)
+            | ChangedObject::Node(_)
+            | ChangedObject::Driver(_)
+            | ChangedObject::SnapshotContent(_) => panic!("{usual:?}"),
         };
         assert_eq!(amount.to_string(), amount_of);
         let others = ["\"persistentvolumeclaims\"".to_owned(), "x".repeat(HEAD_BYTES)];
@@ -187,4 +193,46 @@ fn a_guarded_label_of_a_namespace_is_read_among_more_than_are_collected() {
     assert_eq!(labels.iter().collect::<Vec<_>>(), [("none", ""), ("team", "qa")]);
     assert_eq!(labels_of("{}"), Labels::default());
     assert_eq!(labels_of("null"), Labels::default());
+}
+
+/// An update of a node that is not judged because it is large would be an update that is not judged.
+#[test]
+fn a_node_is_read_however_many_labels_and_taints_it_has() {
+    let labels: serde_json::Map<_, _> =
+        (0..60_000).map(|number| (format!("l{number}"), json!("x"))).collect();
+    let mut taints: Vec<Value> = (0..2_000)
+        .map(|number| json!({"key": format!("t{number}"), "effect": "NoSchedule"}))
+        .collect();
+    taints.push(json!({"key": OUT_OF_SERVICE, "effect": "NoExecute"}));
+    let node = |taints: &[Value]| {
+        json!({"metadata": {"name": "n1", "labels": labels}, "spec": {"taints": taints},
+            "status": {"capacity": {"cpu": "4", "memory": "8Gi"}, "phase": "Running",
+                "conditions": [{"type": "Ready", "status": "True"}]}})
+    };
+    let subject = change(&json!({
+        "resource": {"group": "", "version": "v1", "resource": "nodes"}, "operation": "UPDATE",
+        "oldObject": node(&[]), "object": node(&taints),
+    }))
+    .subject;
+    let ChangedObject::Node(transition) = &subject else { panic!("{subject:?}") };
+    assert!(declares_off(transition), "{:?}", transition.stored().map(|node| &node.state));
+}
+
+#[test]
+fn a_snapshot_content_is_read_with_its_policy_and_its_snapshot() {
+    let content = |policy: Value| {
+        json!({"metadata": {"name": "snap-a"}, "spec": {"deletionPolicy": policy, "driver": "d",
+            "source": {"volumeHandle": "h"}, "volumeSnapshotRef": {"namespace": "db", "name": "nightly", "uid": "u"}}})
+    };
+    let resource = json!({"group": "snapshot.storage.k8s.io", "version": "v1", "resource": "volumesnapshotcontents"});
+    let subject = change(&json!({
+        "resource": resource, "operation": "UPDATE", "oldObject": content(json!("Retain")),
+        "object": content(json!("Delete")),
+    }))
+    .subject;
+    let ChangedObject::SnapshotContent(Transition::Update { old, new }) = subject else {
+        panic!("{subject:?}")
+    };
+    assert_eq!((old.policy, &new.policy), (ReclaimPolicy::Retain, &ReclaimPolicy::Delete));
+    assert_eq!((&*new.name, &*new.snapshot), ("snap-a", "db/nightly"));
 }

@@ -33,7 +33,8 @@ pub struct CheckArgs {
     /// The previous manifests; repeatable.
     #[arg(long, value_name = "PATH")]
     pub old: Vec<PathBuf>,
-    /// Judge the deletion of `pv/NAME`, `pvc/[NAMESPACE/]NAME` or `ns/NAME`; repeatable.
+    /// Judge the deletion of `pvc/[NAMESPACE/]NAME`, or of `pv`, `ns`, `sc`, `node`, `volumeattachment`, `csidriver` or
+    /// `volumesnapshotcontent` with `/NAME`; repeatable.
     #[arg(long, value_name = "KIND/NAME")]
     pub delete: Vec<String>,
     /// The stored objects: a dump of PersistentVolumes, PersistentVolumeClaims, StorageClasses and pods, or `cluster`;

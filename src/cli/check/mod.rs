@@ -128,7 +128,8 @@ fn deletions(arguments: &CheckArgs) -> Result<Vec<ObjectId>, Failure> {
     let parse = |text: &String| {
         ObjectId::parse(text, &arguments.namespace).ok_or_else(|| {
             Failure::usage(format!(
-                "--delete {text}: is not an object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME"
+                "--delete {text}: is not an object; write pvc/NAMESPACE/NAME, or pv, ns, sc, \
+                 node, volumeattachment, csidriver or volumesnapshotcontent with /NAME"
             ))
         })
     };

@@ -8,7 +8,7 @@ use crate::api::review::ReviewError;
 use crate::cli::exit::Failure;
 use crate::cli::input::manifests::ReviewManifest;
 use crate::cli::input::manifests::field::wrong_field;
-use crate::cli::input::object_id::{claim_key, namespace_key, volume_key};
+use crate::cli::input::object_id::{ObjectKind, claim_key, cluster_key, namespace_key, volume_key};
 use crate::cli::judge::failure::unreviewable;
 use crate::cli::judge::findings::{FindingSubject, Origin, of_verdict};
 use crate::cli::judge::judge_review;
@@ -37,6 +37,11 @@ impl Run<'_> {
         let key = match resource.as_str() {
             "persistentvolumes" => volume_key(&name),
             "namespaces" => namespace_key(&name),
+            "storageclasses" => cluster_key(ObjectKind::Class, &name),
+            "volumeattachments" => cluster_key(ObjectKind::Attachment, &name),
+            "nodes" => cluster_key(ObjectKind::Node, &name),
+            "csidrivers" => cluster_key(ObjectKind::Driver, &name),
+            "volumesnapshotcontents" => cluster_key(ObjectKind::SnapshotContent, &name),
             _ => claim_key(&text("namespace"), &name),
         };
         let operation = match text("operation").as_str() {

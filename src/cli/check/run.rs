@@ -68,14 +68,18 @@ impl<'a> Run<'a> {
         for manifest in &head.manifests {
             match manifest.key.kind {
                 ObjectKind::Volume | ObjectKind::Claim => self.manifest(manifest)?,
+                ObjectKind::Node | ObjectKind::Attachment | ObjectKind::SnapshotContent => {
+                    self.known.see(&manifest.key)?;
+                    self.manifest(manifest)?;
+                }
                 ObjectKind::Namespace if self.is_about_namespace(manifest)? => {
                     self.manifest(manifest)?;
                 }
-                ObjectKind::Class | ObjectKind::Namespace => {
+                ObjectKind::Class | ObjectKind::Namespace | ObjectKind::Driver => {
                     let object = manifest.node.to_json();
                     self.known.change(&manifest.key, object).map_err(|error| unreadable(&error))?;
                 }
-                ObjectKind::Pod | ObjectKind::Node => {}
+                ObjectKind::Pod => {}
             }
         }
         let gone: Vec<Manifest> = self.base.values().cloned().collect();
@@ -87,14 +91,7 @@ impl<'a> Run<'a> {
             };
             if !stays && !outlives && !is_kept(&manifest.node.to_json()) {
                 let origin = origin(&manifest);
-                match manifest.key.kind {
-                    ObjectKind::Volume | ObjectKind::Claim | ObjectKind::Namespace => {
-                        self.deletion(&manifest.key, Some(origin))?;
-                    }
-                    ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node => {
-                        self.known.delete(&manifest.key).map_err(|error| unreadable(&error))?;
-                    }
-                }
+                self.deletion(&manifest.key, Some(origin))?;
             }
         }
         for key in deletions {
@@ -105,7 +102,7 @@ impl<'a> Run<'a> {
 
     /// Returns whether a rule concerns a Namespace: most Namespaces have nothing to do with storage.
     fn is_about_namespace(&mut self, manifest: &Manifest) -> Result<bool, Failure> {
-        self.known.see_namespace(&manifest.key)?;
+        self.known.see(&manifest.key)?;
         let proposal = self.of_manifest(manifest)?;
         let judged = judge_proposal(&proposal, self.terms())
             .map_err(|error| unreviewable(&error, &proposal.key.to_string()))?;
@@ -154,6 +151,7 @@ impl<'a> Run<'a> {
     }
 
     fn deletion(&mut self, key: &ObjectId, origin: Option<Origin<'_>>) -> Result<(), Failure> {
+        self.known.see(key)?;
         let old = match self.known.object(key)? {
             Some(old) => old.clone(),
             // Of an object that the input does not show, only the name is known.
@@ -210,6 +208,7 @@ impl<'a> Run<'a> {
         let is_denied = |found: &[Finding]| found.iter().any(|one| one.result.is_denial());
         if !is_denied(&found) {
             found.extend(unverified::of_gaps(&self.known, about));
+            found.extend(unverified::of_unseen(proposal, &self.known, about));
         }
         let ignorance = unverified::of_ignorance(proposal, &found, self.terms(), about);
         found.extend(ignorance.map_err(invalid)?);

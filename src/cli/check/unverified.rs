@@ -1,5 +1,7 @@
 //! Findings that a check cannot verify, because the input alone, or a dump of some kinds only, does not decide them.
 
+use std::collections::BTreeSet;
+
 use arcstr::ArcStr;
 use serde_json::{Value, json};
 
@@ -10,7 +12,7 @@ use crate::cli::input::object_id::{ObjectKind, claim_key, volume_key};
 use crate::cli::judge::findings::FindingSubject;
 use crate::cli::judge::{JudgeContext, KnownObjects, ObjectSource, ProposedChange, judge_proposal};
 use crate::cli::report::{Finding, FindingResult};
-use crate::model::{ReclaimPolicy, VolumeName};
+use crate::model::{OUT_OF_SERVICE, ReclaimPolicy, VolumeName};
 use crate::rules::Effect;
 
 /// A finding if objects that a rule needs were not all read: the object itself, or others of a kind.
@@ -18,8 +20,9 @@ pub(super) fn of_gaps(known: &KnownObjects, about: FindingSubject<'_>) -> Option
     let (key, live) = (about.key, known.live.as_ref()?);
     let [here, named] = [&key.namespace, &key.name].map(|text| ArcStr::from(text.as_str()));
     let needed = match (key.kind, about.operation) {
-        // Others on its storage, and claims that name it.
-        (ObjectKind::Volume, "CREATE") => {
+        // Others on its storage, and claims that name it; what is bound by it.
+        (ObjectKind::Volume, "CREATE")
+        | (ObjectKind::Class | ObjectKind::Driver | ObjectKind::Node, "DELETE") => {
             vec![(Collection::Volumes, None), (Collection::Claims, None)]
         }
         // Volumes that are reserved for it, and the default class.
@@ -35,17 +38,59 @@ pub(super) fn of_gaps(known: &KnownObjects, about: FindingSubject<'_>) -> Option
             | ObjectKind::Class
             | ObjectKind::Pod
             | ObjectKind::Node
-            | ObjectKind::Namespace,
+            | ObjectKind::Namespace
+            | ObjectKind::Attachment
+            | ObjectKind::Driver
+            | ObjectKind::SnapshotContent,
             _,
         ) => Vec::new(),
     };
     let lacking = known.lacking(&needed);
-    if lacking.is_empty() {
+    (!lacking.is_empty()).then(|| unknown(known, &live.source, &lacking, about))
+}
+
+/// A finding if a change can do harm and the object that it changes was not read: a rule compares the two.
+pub(super) fn of_unseen(
+    proposal: &ProposedChange,
+    known: &KnownObjects,
+    about: FindingSubject<'_>,
+) -> Option<Finding> {
+    let (key, live) = (about.key, known.live.as_ref()?);
+    let can_harm = match (key.kind, &proposal.new) {
+        (ObjectKind::Node | ObjectKind::Attachment, None) => true,
+        (ObjectKind::Node, Some(new)) => {
+            let taints = new.pointer("/spec/taints").and_then(Value::as_array);
+            taints.into_iter().flatten().any(|taint| taint["key"] == OUT_OF_SERVICE)
+        }
+        (ObjectKind::SnapshotContent, Some(new)) => new["spec"]["deletionPolicy"] == "Delete",
+        (
+            ObjectKind::Volume
+            | ObjectKind::Claim
+            | ObjectKind::Class
+            | ObjectKind::Pod
+            | ObjectKind::Namespace
+            | ObjectKind::Attachment
+            | ObjectKind::Driver
+            | ObjectKind::SnapshotContent,
+            _,
+        ) => false,
+    };
+    if !can_harm || known.has(key) || !known.may_have(key) {
         return None;
     }
-    let fact = format!("whether {key} conflicts with stored objects is not known");
-    let message = format!("{fact}: {}", lacks(&live.source, &known.listed, &lacking));
-    Some(about.finding(FindingResult::Unverified, None, message))
+    let lacking = known.lacking(&[(key.kind.collection(), None)]);
+    Some(unknown(known, &live.source, &lacking, about))
+}
+
+fn unknown(
+    known: &KnownObjects,
+    source: &str,
+    lacking: &BTreeSet<Collection>,
+    about: FindingSubject<'_>,
+) -> Finding {
+    let fact = format!("whether {} conflicts with stored objects is not known", about.key);
+    let message = format!("{fact}: {}", lacks(source, &known.listed, lacking));
+    about.finding(FindingResult::Unverified, None, message)
 }
 
 /// Makes denials of a change unverified if only an earlier manifest shows its object: a manifest has
@@ -106,26 +151,31 @@ pub(super) fn of_ignorance(
     Ok(found)
 }
 
-/// A deletion that loses data if the reclaim policy of a volume that was not read is Delete.
+/// A deletion that loses data if the reclaim policy of a volume that was not read is Delete, or that takes from volumes
+/// what they need.
 fn unseen_loss(
     proposal: &ProposedChange,
     known: &KnownObjects,
     about: FindingSubject<'_>,
 ) -> Option<Finding> {
     let (old, None) = (proposal.old.as_ref()?, &proposal.new) else { return None };
-    match proposal.key.kind {
+    let harm = match proposal.key.kind {
         ObjectKind::Claim => {
             let name = old.pointer("/spec/volumeName").and_then(Value::as_str);
             let volume = name.and_then(|name| known.view().volume(&VolumeName::new(name)));
             if volume.is_some_and(|volume| volume.policy == ReclaimPolicy::Retain) {
                 return None;
             }
+            "deletes data"
         }
-        ObjectKind::Namespace => {}
-        ObjectKind::Volume | ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node => return None,
-    }
+        ObjectKind::Namespace => "deletes data",
+        ObjectKind::Class | ObjectKind::Node | ObjectKind::Attachment | ObjectKind::Driver => {
+            "harms bound PVs"
+        }
+        ObjectKind::Volume | ObjectKind::Pod | ObjectKind::SnapshotContent => return None,
+    };
     let message = format!(
-        "whether the deletion of {} deletes data is not known from the input alone; give the stored objects \
+        "whether the deletion of {} {harm} is not known from the input alone; give the stored objects \
          with --live FILE or --live cluster",
         proposal.key
     );

@@ -32,6 +32,10 @@ pub(in crate::cli) const WHOLE_DUMP: &str = "kubectl get pv,pvc,sc,pods,nodes,ns
 const ATTACH_DUMP: &str =
     "kubectl get pv,pvc,sc,pods,nodes,ns,events,volumeattachments,csidrivers,csinodes -A -o yaml";
 
+/// What such a dump holds besides where snapshots matter; a cluster without their kinds answers with an error.
+const SNAPSHOT_DUMP: &str =
+    "kubectl get pv,pvc,sc,pods,nodes,ns,events,volumesnapshotcontents -A -o yaml";
+
 /// The collections in a snapshot.
 const IN_SNAPSHOT: [Collection; 6] = [
     Collection::Volumes,
@@ -69,8 +73,6 @@ pub(in crate::cli) struct Listing {
 pub(in crate::cli) fn collection(kind: &str) -> Option<Collection> {
     match kind {
         "Event" => Some(Collection::Events),
-        "VolumeAttachment" => Some(Collection::Attachments),
-        "CSIDriver" => Some(Collection::Drivers),
         "CSINode" => Some(Collection::CsiNodes),
         kind => ObjectKind::from_name(kind).map(ObjectKind::collection),
     }
@@ -168,8 +170,13 @@ pub(in crate::cli) fn lacks(
         }
     }
     let of_attaching = [Collection::Attachments, Collection::Drivers, Collection::CsiNodes];
-    let is_of_attaching = of_attaching.iter().any(|one| open.contains(one));
-    let dump = if is_of_attaching { ATTACH_DUMP } else { WHOLE_DUMP };
+    let dump = if open.contains(&Collection::SnapshotContents) {
+        SNAPSHOT_DUMP
+    } else if of_attaching.iter().any(|one| open.contains(one)) {
+        ATTACH_DUMP
+    } else {
+        WHOLE_DUMP
+    };
     format!("{source} has {}; make a complete dump with {dump}", parts.join(", "))
 }
 

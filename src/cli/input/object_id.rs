@@ -13,19 +13,43 @@ pub enum ObjectKind {
     Volume,
     /// PersistentVolumeClaim.
     Claim,
-    /// StorageClass: read by verdicts, never judged.
+    /// StorageClass: read by verdicts; its deletion is judged.
     Class,
     /// Pod: read by verdicts, never judged.
     Pod,
-    /// Node: read by verdicts, never judged.
+    /// Node: read by verdicts; its deletion is judged, and its taints.
     Node,
     /// Namespace: its deletion is judged, and who it is said to belong to.
     Namespace,
+    /// VolumeAttachment: its deletion is judged, and its finalizers.
+    Attachment,
+    /// CSIDriver: its deletion is judged.
+    Driver,
+    /// VolumeSnapshotContent: its policy is judged.
+    SnapshotContent,
+}
+
+/// The two kinds that are bound to each other: of the others no field is validated or filled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum PairKind {
+    /// PersistentVolume.
+    Volume,
+    /// PersistentVolumeClaim.
+    Claim,
 }
 
 impl ObjectKind {
-    const ALL: [Self; 6] =
-        [Self::Volume, Self::Claim, Self::Class, Self::Pod, Self::Node, Self::Namespace];
+    const ALL: [Self; 9] = [
+        Self::Volume,
+        Self::Claim,
+        Self::Class,
+        Self::Pod,
+        Self::Node,
+        Self::Namespace,
+        Self::Attachment,
+        Self::Driver,
+        Self::SnapshotContent,
+    ];
 
     /// The kind of this name.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -38,6 +62,13 @@ impl ObjectKind {
             "pv" | "persistentvolume" | "persistentvolumes" => Some(Self::Volume),
             "pvc" | "persistentvolumeclaim" | "persistentvolumeclaims" => Some(Self::Claim),
             "ns" | "namespace" | "namespaces" => Some(Self::Namespace),
+            "sc" | "storageclass" | "storageclasses" => Some(Self::Class),
+            "no" | "node" | "nodes" => Some(Self::Node),
+            "volumeattachment" | "volumeattachments" => Some(Self::Attachment),
+            "csidriver" | "csidrivers" => Some(Self::Driver),
+            "vsc" | "volumesnapshotcontent" | "volumesnapshotcontents" => {
+                Some(Self::SnapshotContent)
+            }
             _ => None,
         }
     }
@@ -51,6 +82,24 @@ impl ObjectKind {
             Self::Pod => "Pod",
             Self::Node => "Node",
             Self::Namespace => "Namespace",
+            Self::Attachment => "VolumeAttachment",
+            Self::Driver => "CSIDriver",
+            Self::SnapshotContent => "VolumeSnapshotContent",
+        }
+    }
+
+    /// Which of the two kinds it is that are bound to each other, if it is one.
+    pub(in crate::cli) fn of_pair(self) -> Option<PairKind> {
+        match self {
+            Self::Volume => Some(PairKind::Volume),
+            Self::Claim => Some(PairKind::Claim),
+            Self::Class
+            | Self::Pod
+            | Self::Node
+            | Self::Namespace
+            | Self::Attachment
+            | Self::Driver
+            | Self::SnapshotContent => None,
         }
     }
 
@@ -63,6 +112,9 @@ impl ObjectKind {
             Self::Pod => Collection::Pods,
             Self::Node => Collection::Nodes,
             Self::Namespace => Collection::Namespaces,
+            Self::Attachment => Collection::Attachments,
+            Self::Driver => Collection::Drivers,
+            Self::SnapshotContent => Collection::SnapshotContents,
         }
     }
 
@@ -74,7 +126,7 @@ impl ObjectKind {
             Self::Class => Some(ResourceKind::Classes),
             Self::Pod => Some(ResourceKind::Pods),
             Self::Namespace => Some(ResourceKind::Namespaces),
-            Self::Node => None,
+            Self::Node | Self::Attachment | Self::Driver | Self::SnapshotContent => None,
         }
     }
 
@@ -82,7 +134,8 @@ impl ObjectKind {
     pub fn version(self) -> &'static str {
         match self {
             Self::Volume | Self::Claim | Self::Pod | Self::Node | Self::Namespace => "v1",
-            Self::Class => "storage.k8s.io/v1",
+            Self::Class | Self::Attachment | Self::Driver => "storage.k8s.io/v1",
+            Self::SnapshotContent => "snapshot.storage.k8s.io/v1",
         }
     }
 
@@ -99,6 +152,9 @@ impl ObjectKind {
             Self::Pod => "pod",
             Self::Node => "node",
             Self::Namespace => "ns",
+            Self::Attachment => "volumeattachment",
+            Self::Driver => "csidriver",
+            Self::SnapshotContent => "volumesnapshotcontent",
         }
     }
 }
@@ -135,7 +191,7 @@ impl ObjectId {
         Self { kind, namespace: namespace.to_owned(), name: metadata.name.to_string() }
     }
 
-    /// Reads `pv/NAME`, `ns/NAME` or `pvc/[NAMESPACE/]NAME`.
+    /// Reads `pvc/[NAMESPACE/]NAME`, or `pv/NAME` and the like for a kind that is in no namespace.
     pub fn parse(text: &str, namespace: &str) -> Option<Self> {
         let (kind, rest) = text.split_once('/')?;
         let kind = ObjectKind::from_argument(kind)?;
@@ -172,10 +228,15 @@ pub fn claim_key(namespace: &str, name: &str) -> ObjectId {
 
 /// The key of a namespace.
 pub fn namespace_key(name: &str) -> ObjectId {
-    ObjectId { kind: ObjectKind::Namespace, namespace: String::new(), name: name.to_owned() }
+    cluster_key(ObjectKind::Namespace, name)
 }
 
 /// The key of a class.
 pub(in crate::cli) fn class_key(name: &str) -> ObjectId {
-    ObjectId { kind: ObjectKind::Class, namespace: String::new(), name: name.to_owned() }
+    cluster_key(ObjectKind::Class, name)
+}
+
+/// The key of an object of a kind that lives in no namespace.
+pub(in crate::cli) fn cluster_key(kind: ObjectKind, name: &str) -> ObjectId {
+    ObjectId { kind, namespace: String::new(), name: name.to_owned() }
 }

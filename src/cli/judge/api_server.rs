@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::api::server::claim::Growth;
 use crate::api::server::fields::{at, set, set_default, text};
 use crate::api::server::{Cause, Problem, claim, metadata, volume};
-use crate::cli::input::object_id::{ObjectId, ObjectKind};
+use crate::cli::input::object_id::{ObjectId, ObjectKind, PairKind};
 use crate::model::ClassName;
 
 /// A field for which the API server denies a write.
@@ -46,12 +46,10 @@ pub(super) fn denials(
 
 /// Returns what is wrong with an object alone.
 fn invalid(kind: ObjectKind, object: &Value) -> Vec<Cause> {
-    let spec = match kind {
-        ObjectKind::Volume => volume::validate(object),
-        ObjectKind::Claim => claim::validate(object),
-        ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node | ObjectKind::Namespace => {
-            return Vec::new();
-        }
+    let spec = match kind.of_pair() {
+        Some(PairKind::Volume) => volume::validate(object),
+        Some(PairKind::Claim) => claim::validate(object),
+        None => return Vec::new(),
     };
     let mut causes = Vec::new();
     let prefix = text(object, &["metadata", "generateName"]);
@@ -70,13 +68,13 @@ fn of_change(
     new: &Value,
     growth: impl Fn(&ClassName) -> Growth,
 ) -> Vec<Denial> {
-    match key.kind {
-        ObjectKind::Volume => {
+    match key.kind.of_pair() {
+        Some(PairKind::Volume) => {
             let mut new = new.clone();
             keep_sources(&mut new, old);
             of_causes(key, &volume::validate_change(&new, old))
         }
-        ObjectKind::Claim => {
+        Some(PairKind::Claim) => {
             let (old, new) = as_stored(old, new);
             let growth = |class: &str| growth(&ClassName::new(class));
             let mut found: Vec<Denial> = claim::deny_growth(&new, &old, growth)
@@ -86,9 +84,7 @@ fn of_change(
             found.extend(of_causes(key, &claim::validate_change(&new, &old)));
             found
         }
-        ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node | ObjectKind::Namespace => {
-            Vec::new()
-        }
+        None => Vec::new(),
     }
 }
 

@@ -19,8 +19,8 @@ use crate::rules::judging::filter::reaches;
 use crate::rules::judging::rule::address;
 use crate::rules::mutations::MUTATIONS;
 use crate::rules::{
-    Change, Endpoint, MutationPlan, Part, PlannedMutations, Question, RULES, ReadAccess, User,
-    Verdict, judge, mutate,
+    Change, Endpoint, MutationPlan, Operation, Part, PlannedMutations, Question, RULES, ReadAccess,
+    Resource, User, Verdict, judge, mutate, spelling,
 };
 
 /// A change to judge.
@@ -261,15 +261,23 @@ impl ProposedChange {
         }
     }
 
+    /// The resource of the object. No pod is judged.
+    fn resource(&self) -> Resource {
+        match self.key.kind {
+            ObjectKind::Volume => Resource::Volumes,
+            ObjectKind::Claim | ObjectKind::Pod => Resource::Claims,
+            ObjectKind::Class => Resource::Classes,
+            ObjectKind::Node => Resource::Nodes,
+            ObjectKind::Namespace => Resource::Namespaces,
+            ObjectKind::Attachment => Resource::Attachments,
+            ObjectKind::Driver => Resource::Drivers,
+            ObjectKind::SnapshotContent => Resource::SnapshotContents,
+        }
+    }
+
     /// The AdmissionReview that the API server would send.
     pub fn body(&self) -> Vec<u8> {
-        let resource = match self.key.kind {
-            ObjectKind::Volume => "persistentvolumes",
-            ObjectKind::Namespace => "namespaces",
-            ObjectKind::Claim | ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node => {
-                "persistentvolumeclaims"
-            }
-        };
+        let (resource, _) = spelling(self.resource(), Operation::Update);
         let sub_resource = match self.part {
             Part::Main => None,
             Part::Status => Some("status"),
@@ -282,7 +290,7 @@ impl ProposedChange {
             object: self.new.as_ref(),
             old_object: self.old.as_ref(),
             operation: self.operation(),
-            resource: json!({"group": "", "version": "v1", "resource": resource}),
+            resource: json!({"group": self.resource().group(), "version": "v1", "resource": resource}),
             sub_resource,
             uid: "check",
             user_info: json!({"username": self.user.name, "groups": self.user.groups}),

@@ -9,7 +9,7 @@ use arcstr::ArcStr;
 use serde_json::{Value, json};
 
 use super::failure::unreadable;
-use crate::api::node::node;
+use super::known_nodes::KnownNodes;
 use crate::api::pods::any_pod;
 use crate::api::server::claim::Growth;
 use crate::api::volume::Wanted;
@@ -19,14 +19,14 @@ use crate::binding::{
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::{ClusterClient, ReadError};
 use crate::cli::input::dump::batch::RawObject;
-use crate::cli::input::dump::{CLUSTER, StorageState};
+use crate::cli::input::dump::{CLUSTER, NAMESPACES, NODES, StorageState};
 use crate::cli::input::listing::{CLAIM_USE, lacks};
 use crate::cli::input::metadata::NamedMetadata;
 use crate::cli::input::object_id::{ObjectId, ObjectKind, claim_key, class_key, volume_key};
 use crate::cli::input::text::error_reason;
 use crate::cli::report::LiveSource;
 use crate::model::{
-    ClaimKey, Class, ClassName, Expansion, Namespace, Node, NodeTerm, Owner, Pod, PodKey, Uid,
+    ClaimKey, Class, ClassName, Expansion, Namespace, NodeState, NodeTerm, Owner, Pod, PodKey, Uid,
 };
 
 /// Where the stored objects come from.
@@ -50,18 +50,20 @@ pub struct KnownObjects {
     /// The files or the cluster that stored objects were read from.
     pub(in crate::cli) live: Option<LiveSource>,
     view: View,
-    /// The volumes, claims and namespaces, which may change, whole.
+    /// The objects that may change, whole; of nodes what is judged, and no classes.
     objects: BTreeMap<ObjectId, StoredObject>,
     /// The classes, which claims are given.
     classes: BTreeMap<String, Value>,
     changed: BTreeSet<ObjectId>,
+    /// What the cluster was asked for and does not have.
+    absent: BTreeSet<ObjectId>,
     expected: BTreeSet<ObjectId>,
     pods: BTreeMap<PodKey, Option<Uid>>,
     /// Namespaces with a pod of which it is not known what it uses.
     unreadable_pods: BTreeSet<ArcStr>,
     /// Claims that pods use.
     used: BTreeSet<ClaimKey>,
-    nodes: Vec<(Node, Option<Uid>)>,
+    nodes: KnownNodes,
     /// What the account may not read, with what to do.
     notes: Vec<String>,
     /// The collections of which more was asked for than is known.
@@ -103,11 +105,12 @@ impl KnownObjects {
             objects: BTreeMap::new(),
             classes: BTreeMap::new(),
             changed: BTreeSet::new(),
+            absent: BTreeSet::new(),
             expected: BTreeSet::new(),
             pods: BTreeMap::new(),
             unreadable_pods: BTreeSet::new(),
             used: BTreeSet::new(),
-            nodes: Vec::new(),
+            nodes: KnownNodes::default(),
             notes: Vec::new(),
             wanted: RefCell::default(),
         }
@@ -138,13 +141,22 @@ impl KnownObjects {
         &self.view
     }
 
-    /// The volume, claim or namespace of this key as it is stored now.
+    /// The object of this key as it is stored now; none of a pod.
     pub fn object(&self, key: &ObjectId) -> Result<Option<&Value>, Failure> {
+        if key.kind == ObjectKind::Class {
+            return Ok(self.classes.get(&key.name));
+        }
         let object = self.objects.get(key).map(StoredObject::read).transpose();
         object.map_err(|error| {
             let source = self.live.as_ref().map_or(CLUSTER, |live| &live.source);
             unreadable_dump(source, key, &error)
         })
+    }
+
+    /// Returns whether the object of this key was read.
+    pub(in crate::cli) fn has(&self, key: &ObjectId) -> bool {
+        let is_class = key.kind == ObjectKind::Class;
+        if is_class { self.classes.contains_key(&key.name) } else { self.objects.contains_key(key) }
     }
 
     /// The class of this name.
@@ -170,7 +182,9 @@ impl KnownObjects {
     /// Returns whether an object that was not read may exist.
     pub fn may_have(&self, key: &ObjectId) -> bool {
         let collection = key.kind.collection();
-        let is_whole = if key.kind.is_namespaced() {
+        let is_whole = if self.absent.contains(key) {
+            true
+        } else if key.kind.is_namespaced() {
             self.listed.has_in(collection, &key.namespace.as_str().into())
         } else {
             self.listed.has(collection)
@@ -218,7 +232,12 @@ impl KnownObjects {
                 self.keep(key, text.into(), &metadata)?;
             }
             ObjectKind::Class => drop(self.classes.insert(key.name, object)),
-            ObjectKind::Volume | ObjectKind::Claim | ObjectKind::Namespace => {
+            ObjectKind::Volume
+            | ObjectKind::Claim
+            | ObjectKind::Namespace
+            | ObjectKind::Attachment
+            | ObjectKind::Driver
+            | ObjectKind::SnapshotContent => {
                 self.objects.insert(key, StoredObject::Object(object));
             }
         }
@@ -234,7 +253,10 @@ impl KnownObjects {
     ) -> Result<(), serde_json::Error> {
         let uid = || (!metadata.uid.is_empty()).then(|| Uid::new(&metadata.uid));
         match key.kind {
-            ObjectKind::Node => self.nodes.push((node(&text)?, uid())),
+            ObjectKind::Node => {
+                let judged = self.nodes.add(&text, uid())?;
+                self.objects.insert(key, StoredObject::Object(judged));
+            }
             ObjectKind::Pod => {
                 let NamedMetadata { namespace, name, .. } = metadata;
                 match any_pod(&text) {
@@ -248,7 +270,12 @@ impl KnownObjects {
             ObjectKind::Class => {
                 self.classes.insert(key.name, serde_json::from_str(&text)?);
             }
-            ObjectKind::Volume | ObjectKind::Claim | ObjectKind::Namespace => {
+            ObjectKind::Volume
+            | ObjectKind::Claim
+            | ObjectKind::Namespace
+            | ObjectKind::Attachment
+            | ObjectKind::Driver
+            | ObjectKind::SnapshotContent => {
                 self.objects.insert(key, StoredObject::Text(text, OnceCell::new()));
             }
         }
@@ -319,6 +346,7 @@ impl KnownObjects {
             }
             Read::PodsUsing(key) => put(&mut live.pods, key, self.pod_use(key)),
             Read::Namespace(name) => put(&mut live.namespaces, name, self.namespace(name)),
+            Read::NodeState(name) => put(&mut live.node_states, name, self.node_state(name)),
             Read::AnyNode(term) => put(&mut live.any_nodes, term, self.any_node(term)),
             Read::DefaultClass => {
                 live.default_class = self.default_class();
@@ -329,7 +357,7 @@ impl KnownObjects {
                 put(&mut live.owners, &key, self.owner(namespace, owner))
             }
             Read::LivePods(key) => put(&mut live.live_pods, key, self.live_pods(key)),
-            // A dump holds no Leases, and no rule reads a node.
+            // A dump holds no Leases, and no rule reads the labels of a node.
             Read::Lease(..) | Read::Node(_) => false,
         }
     }
@@ -372,8 +400,8 @@ impl KnownObjects {
                     (pod.map(Option::as_ref), self.listed.has_in(Collection::Pods, namespace))
                 }
                 ("v1", "Node") if namespace.is_empty() => {
-                    let node = self.nodes.iter().find(|(node, _)| node.name == owner.name);
-                    (node.map(|(_, uid)| uid.as_ref()), self.listed.has(Collection::Nodes))
+                    let node = self.nodes.named(&owner.name);
+                    (node.map(|node| node.uid.as_ref()), self.listed.has(Collection::Nodes))
                 }
                 _ => return None,
             };
@@ -386,17 +414,43 @@ impl KnownObjects {
         }
     }
 
-    /// Reads a Namespace of the cluster, which lists none: only one that a manifest changes is wanted whole. One that
-    /// the account may not read counts as new, so each guarded label is reported.
-    pub(in crate::cli) fn see_namespace(&mut self, key: &ObjectId) -> Result<(), Failure> {
+    /// Reads an object of a kind of which the cluster lists none: only one that the input changes is wanted whole. One
+    /// that the account may not read counts as unknown; of a Namespace, each guarded label is then reported.
+    pub(in crate::cli) fn see(&mut self, key: &ObjectId) -> Result<(), Failure> {
         let ObjectSource::ClusterClient(cluster) = &self.reach else { return Ok(()) };
-        let text = match cluster.get(&format!("/api/v1/namespaces/{}", key.name)) {
+        let collection = match key.kind {
+            ObjectKind::Namespace => NAMESPACES,
+            ObjectKind::Node => NODES,
+            ObjectKind::Attachment => "/apis/storage.k8s.io/v1/volumeattachments",
+            ObjectKind::Driver => "/apis/storage.k8s.io/v1/csidrivers",
+            ObjectKind::SnapshotContent => {
+                "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents"
+            }
+            ObjectKind::Volume | ObjectKind::Claim | ObjectKind::Class | ObjectKind::Pod => {
+                return Ok(());
+            }
+        };
+        let text = match cluster.get(&format!("{collection}/{}", key.name)) {
             Ok(text) => text,
-            Err(ReadError::NotFound(_) | ReadError::Forbidden(_)) => return Ok(()),
+            Err(ReadError::NotFound(_)) => {
+                self.absent.insert(key.clone());
+                return Ok(());
+            }
+            Err(ReadError::Forbidden(_)) => return Ok(()),
             Err(error @ ReadError::Failed(_)) => return Err(error.into()),
         };
         let object = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
         self.store(key.clone(), object).map_err(|error| unreadable(&error))
+    }
+
+    fn node_state(&self, name: &str) -> Option<ReadResult<NodeState>> {
+        if self.is_cluster() {
+            return None;
+        }
+        match self.nodes.named(name) {
+            Some(node) => Some(ReadResult::Found(Arc::new(node.state.clone()))),
+            None => self.listed.has(Collection::Nodes).then_some(ReadResult::NotFound),
+        }
     }
 
     fn namespace(&self, name: &ArcStr) -> Option<ReadResult<Namespace>> {
@@ -406,8 +460,7 @@ impl KnownObjects {
     }
 
     fn any_node(&self, term: &NodeTerm) -> Option<ReadResult<()>> {
-        let is_one = self.nodes.iter().any(|(node, _)| term.admits(node));
-        let found = is_one.then(|| ReadResult::Found(Arc::new(())));
+        let found = self.nodes.has_one_for(term).then(|| ReadResult::Found(Arc::new(())));
         found.or(self.listed.has(Collection::Nodes).then_some(ReadResult::NotFound))
     }
 

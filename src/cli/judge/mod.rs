@@ -7,6 +7,7 @@ mod change;
 pub(in crate::cli) mod failure;
 pub(in crate::cli) mod findings;
 mod known;
+mod known_nodes;
 pub mod proposed;
 mod similar_name;
 pub(in crate::cli) mod write;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::api::server::fields::{copy, remove, set};
 use crate::api::server::{apply, claim, metadata, volume};
 use crate::cli::args::Apply;
-use crate::cli::input::object_id::ObjectKind;
+use crate::cli::input::object_id::{ObjectKind, PairKind};
 use crate::model::annotations::{CLAIM_PROTECTION, VOLUME_PROTECTION};
 
 /// The object that a CREATE of `manifest` would store.
@@ -28,9 +28,12 @@ pub fn created(kind: ObjectKind, manifest: &Value, how: Apply) -> Value {
             set(&mut object, &["status"], json!({"phase": "Pending"}));
         }
         ObjectKind::Namespace => set(&mut object, &["status"], json!({"phase": "Active"})),
-        ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node => {
-            set(&mut object, &["status"], json!({"phase": "Pending"}));
-        }
+        ObjectKind::Pod => set(&mut object, &["status"], json!({"phase": "Pending"})),
+        ObjectKind::Class
+        | ObjectKind::Node
+        | ObjectKind::Attachment
+        | ObjectKind::Driver
+        | ObjectKind::SnapshotContent => {}
     }
     default(kind, &mut object);
     object
@@ -75,10 +78,10 @@ pub(in crate::cli) fn stored(kind: ObjectKind, object: &Value) -> Value {
 
 /// Fills in what an absent field of the spec means.
 fn default(kind: ObjectKind, object: &mut Value) {
-    match kind {
-        ObjectKind::Volume => volume::default(object),
-        ObjectKind::Claim => claim::default(object),
-        ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node | ObjectKind::Namespace => {}
+    match kind.of_pair() {
+        Some(PairKind::Volume) => volume::default(object),
+        Some(PairKind::Claim) => claim::default(object),
+        None => {}
     }
 }
 

@@ -38,6 +38,7 @@ fn similar_name<'a>(ruling: &Ruling, view: &'a View) -> Option<&'a str> {
         | Read::PodsUsing(_)
         | Read::LivePods(_)
         | Read::Node(_)
+        | Read::NodeState(_)
         | Read::AnyNode(_)
         | Read::Namespace(_)
         | Read::Owner(..)

@@ -95,7 +95,7 @@ fn scope(rule: &Rule) -> String {
         Terminating::Judged => "It also applies to an object that is already being deleted.",
     };
     let exemption = match rule.options.exemption {
-        Exemptable::Yes if rule.request_types.iter().copied().all(is_of_namespaces) => {
+        Exemptable::Yes if !rule.request_types.iter().copied().any(is_of_pair) => {
             "Only `exemptions` in the configuration exempt from it.".to_owned()
         }
         Exemptable::Yes => format!(
@@ -159,8 +159,17 @@ fn heading(out: &mut String, word: &str, example: &Example) {
     let _ = write!(out, "\n## {word}: {}\n\n", example.title);
 }
 
-fn is_of_namespaces(request_type: RequestType) -> bool {
-    request_type.resource == Resource::Namespaces
+/// Returns whether it is about a volume, which carries exemptions, or about a claim, which names one.
+fn is_of_pair(request_type: RequestType) -> bool {
+    match request_type.resource {
+        Resource::Volumes | Resource::Claims => true,
+        Resource::Namespaces
+        | Resource::Classes
+        | Resource::Attachments
+        | Resource::Nodes
+        | Resource::Drivers
+        | Resource::SnapshotContents => false,
+    }
 }
 
 /// The requests of `request_types`, by the webhook that evaluates them.

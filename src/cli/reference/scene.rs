@@ -50,7 +50,7 @@ fn command(out: &mut String, who: &str, arguments: &str) -> std::fmt::Result {
     writeln!(out, "{who}:\n\n```sh\nkubectl {arguments}\n```")
 }
 
-/// Kind and name of `pv/NAME`, `pvc/NAMESPACE/NAME` or `ns/NAME`, as kubectl takes them.
+/// Kind and name of a target such as `pv/NAME` or `pvc/NAMESPACE/NAME`, as kubectl takes them.
 fn name(target: &str) -> String {
     match *target.split('/').collect::<Vec<_>>() {
         [kind, namespace, name] => format!("{kind} -n {namespace} {name}"),
@@ -77,6 +77,7 @@ fn is_person(by: Persona) -> bool {
         | Persona::VolumeProtection
         | Persona::ClaimProtection
         | Persona::GarbageCollector
+        | Persona::AttachDetach
         | Persona::Driver => false,
     }
 }
@@ -92,6 +93,7 @@ fn user(by: Persona) -> &'static str {
         Persona::VolumeProtection => "The PV protection controller",
         Persona::ClaimProtection => "The PVC protection controller",
         Persona::GarbageCollector => "The garbage collector",
+        Persona::AttachDetach => "The attach/detach controller",
         Persona::Driver => "A storage driver",
     }
 }

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 pub use self::reader::LiveReader;
 use self::reader::escaped;
+use crate::api::attachment::node_state;
 use crate::api::claim::claim;
 use crate::api::class::class;
 use crate::api::namespace::namespace;
@@ -77,6 +78,10 @@ async fn answer(reader: &LiveReader, read: &Read) -> LiveReads {
         Read::Node(name) => {
             let path = format!("/api/v1/nodes/{}", escaped(name));
             live.nodes.insert(name.clone(), reader.get("", &path, node).await);
+        }
+        Read::NodeState(name) => {
+            let path = format!("/api/v1/nodes/{}", escaped(name));
+            live.node_states.insert(name.clone(), reader.get("", &path, node_state).await);
         }
         Read::Namespace(name) => {
             let path = format!("/api/v1/namespaces/{}", escaped(name));

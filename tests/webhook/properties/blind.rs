@@ -14,10 +14,13 @@ use crate::shared::generated::Knowledge;
 use crate::stage::endpoints;
 
 /// Rules that look for an object among all of its kind, by what is in it: no single read finds that one.
-const NEED_TO_SEE: [&str; 4] = [
+const NEED_TO_SEE: [&str; 7] = [
+    "csi-driver-delete-in-use",
     "duplicate-backend",
     "ignored-data-source",
     "namespace-delete-bound-claims",
+    "node-delete-local-data",
+    "storage-class-delete-in-use",
     "volume-substitution",
 ];
 

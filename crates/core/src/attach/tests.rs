@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::model::{
-    AccessModes, Backend, ClaimKey, CsiDriver, CsiNode, Deletion, NodeState, Pod, PodKey,
-    RegisteredDriver, Volume, VolumeAttachment, VolumeName, sample,
+    AccessModes, Backend, ClaimKey, CsiDriver, CsiNode, Deletion, Finalizers, NodeState, Pod,
+    PodKey, RegisteredDriver, Volume, VolumeAttachment, VolumeName, sample,
 };
 
 const DRIVER: &str = "csi.example.com";
@@ -27,6 +27,7 @@ fn attached(node: &str) -> VolumeAttachment {
         attach_error: None,
         detach_error: None,
         deletion: Deletion::NotAsked,
+        finalizers: Finalizers::default(),
     }
 }
 

@@ -36,11 +36,13 @@ pub enum Collection {
     Drivers,
     /// CSINodes.
     CsiNodes,
+    /// VolumeSnapshotContents.
+    SnapshotContents,
 }
 
 impl Collection {
     /// Every collection.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Volumes,
         Self::Claims,
         Self::Classes,
@@ -52,6 +54,7 @@ impl Collection {
         Self::Attachments,
         Self::Drivers,
         Self::CsiNodes,
+        Self::SnapshotContents,
     ];
 
     /// Returns what is listed, as a sentence names it.
@@ -67,6 +70,7 @@ impl Collection {
             Self::Attachments => "VolumeAttachments",
             Self::Drivers => "CSIDrivers",
             Self::CsiNodes => "CSINodes",
+            Self::SnapshotContents => "VolumeSnapshotContents",
         }
     }
 
@@ -80,7 +84,8 @@ impl Collection {
             | Self::Namespaces
             | Self::Attachments
             | Self::Drivers
-            | Self::CsiNodes => false,
+            | Self::CsiNodes
+            | Self::SnapshotContents => false,
         }
     }
 
@@ -93,7 +98,7 @@ impl Collection {
             Read::Class(_) | Read::DefaultClass => Some((Self::Classes, None)),
             Read::PodsUsing(key) => Some((Self::ClaimUses, Some(&key.namespace))),
             Read::LivePods(key) => Some((Self::Pods, Some(&key.namespace))),
-            Read::Node(_) | Read::AnyNode(_) => Some((Self::Nodes, None)),
+            Read::Node(_) | Read::NodeState(_) | Read::AnyNode(_) => Some((Self::Nodes, None)),
             Read::Namespace(_) => Some((Self::Namespaces, None)),
             Read::Owner(..) | Read::Lease(..) => None,
         }

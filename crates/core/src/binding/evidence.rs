@@ -13,7 +13,7 @@ use super::collections::ListedCollections;
 use super::read::{OwnerState, PodUse, Read, ReadResult};
 use super::view::View;
 use crate::model::{
-    Claim, ClaimKey, Class, ClassName, Namespace, Node, NodeTerm, NonEmpty, Owner, Pod,
+    Claim, ClaimKey, Class, ClassName, Namespace, Node, NodeState, NodeTerm, NonEmpty, Owner, Pod,
     TenantLabel, Uid, Volume, VolumeName,
 };
 
@@ -62,6 +62,8 @@ pub struct LiveReads {
     pub live_pods: BTreeMap<ClaimKey, ReadResult<Vec<Pod>>>,
     /// Nodes by name.
     pub nodes: BTreeMap<Box<str>, ReadResult<Node>>,
+    /// Whether the machines of nodes run, by the name of the node.
+    pub node_states: BTreeMap<Box<str>, ReadResult<NodeState>>,
     /// Whether there is a node that a term admits.
     pub any_nodes: BTreeMap<NodeTerm, ReadResult<()>>,
     /// Namespaces by name.
@@ -106,6 +108,7 @@ impl LiveReads {
             Read::PodsUsing(key) => of(self.pods.get(key)),
             Read::LivePods(key) => of(self.live_pods.get(key)),
             Read::Node(name) => of(self.nodes.get(name)),
+            Read::NodeState(name) => of(self.node_states.get(name)),
             Read::AnyNode(term) => of(self.any_nodes.get(term)),
             Read::Namespace(name) => of(self.namespaces.get(name)),
             Read::Owner(namespace, owner) => {
@@ -124,6 +127,7 @@ impl LiveReads {
         self.pods.extend(other.pods);
         self.live_pods.extend(other.live_pods);
         self.nodes.extend(other.nodes);
+        self.node_states.extend(other.node_states);
         self.any_nodes.extend(other.any_nodes);
         self.namespaces.extend(other.namespaces);
         self.owners.extend(other.owners);
@@ -156,6 +160,7 @@ impl LiveReads {
                 }
                 Read::PodsUsing(_)
                 | Read::Node(_)
+                | Read::NodeState(_)
                 | Read::AnyNode(_)
                 | Read::Owner(..)
                 | Read::Lease(..)
@@ -180,6 +185,7 @@ impl LiveReads {
             Read::PodsUsing(key) => note(&mut self.pods, key, ReadResult::Failed),
             Read::LivePods(key) => note(&mut self.live_pods, key, ReadResult::Failed),
             Read::Node(name) => note(&mut self.nodes, name, ReadResult::Failed),
+            Read::NodeState(name) => note(&mut self.node_states, name, ReadResult::Failed),
             Read::AnyNode(term) => note(&mut self.any_nodes, term, ReadResult::Failed),
             Read::Namespace(name) => note(&mut self.namespaces, name, ReadResult::Failed),
             Read::Owner(namespace, owner) => {
@@ -308,6 +314,11 @@ impl<'a> Evidence<'a> {
     /// The node of this name; never known from the view.
     pub fn node(&self, name: &str) -> Lookup<'a, Node> {
         resolve(self.live.nodes.get(name), None)
+    }
+
+    /// Whether the machine of the node of this name runs; never known from the view.
+    pub fn node_state(&self, name: &str) -> Lookup<'a, NodeState> {
+        resolve(self.live.node_states.get(name), None)
     }
 
     /// Returns whether there is a node that the term admits; never known from the view.

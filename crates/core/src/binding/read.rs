@@ -24,6 +24,8 @@ pub enum Read {
     LivePods(ClaimKey),
     /// GET of a node.
     Node(Box<str>),
+    /// GET of a node, for whether its machine runs.
+    NodeState(Box<str>),
     /// LIST of nodes, for whether there is one that this term admits.
     AnyNode(NodeTerm),
     /// GET of a namespace.
@@ -46,7 +48,7 @@ impl fmt::Display for Read {
             Self::PodsUsing(key) | Self::LivePods(key) => {
                 write!(f, "the pods of Namespace \"{}\"", key.namespace)
             }
-            Self::Node(name) => write!(f, "Node \"{name}\""),
+            Self::Node(name) | Self::NodeState(name) => write!(f, "Node \"{name}\""),
             Self::AnyNode(_) => f.write_str("the Nodes"),
             Self::Namespace(name) => write!(f, "Namespace \"{name}\""),
             Self::Owner(_, owner) => owner.fmt(f),

@@ -1,7 +1,9 @@
 //! What attaching a volume to a node leaves in the API: attachments, drivers, and the drivers and state of nodes.
 
+use super::finalizers::Finalizers;
 use super::metadata::Deletion;
 use super::names::VolumeName;
+use super::topology::Node;
 
 /// A VolumeAttachment: the request to attach a volume to a node, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub struct VolumeAttachment {
     pub detach_error: Option<Box<str>>,
     /// Whether it is being deleted: the volume is to be detached.
     pub deletion: Deletion,
+    /// Its finalizers; that of the driver keeps it until the volume is detached.
+    pub finalizers: Finalizers,
 }
 
 /// A CSIDriver object.
@@ -61,4 +65,20 @@ pub struct NodeState {
     /// Whether it has the taint `node.kubernetes.io/out-of-service`, by which a person states that its machine does not
     /// run.
     pub is_out_of_service: bool,
+}
+
+/// The taint by which a person states that the machine of a node does not run.
+///
+/// Kubernetes: `staging/src/k8s.io/api/core/v1/well_known_taints.go`; the attach/detach controller asks for the key only.
+pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
+/// A Node that changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeObject {
+    /// Its name and its labels.
+    pub node: Node,
+    /// Whether its machine still runs.
+    pub state: NodeState,
+    /// Whether it is being deleted.
+    pub deletion: Deletion,
 }

@@ -23,6 +23,7 @@ mod quantity;
 pub(crate) mod sample;
 mod scheduling;
 mod selector;
+mod snapshot;
 mod storage;
 mod tenancy;
 mod text_enum;
@@ -31,7 +32,9 @@ mod volume;
 
 pub use access_modes::{AccessMode, AccessModes};
 pub use annotations::Annotations;
-pub use attachment::{CsiDriver, CsiNode, NodeState, RegisteredDriver, VolumeAttachment};
+pub use attachment::{
+    CsiDriver, CsiNode, NodeObject, NodeState, OUT_OF_SERVICE, RegisteredDriver, VolumeAttachment,
+};
 pub use claim::{Claim, ClaimPhase, Content, Reported, Stage};
 pub use class::{
     BindingMode, Class, ClassRequest, DefaultMark, Expansion, Provisioner, VolumeClass,
@@ -47,6 +50,7 @@ pub use pod::{Pod, PodKey};
 pub use quantity::{Quantity, QuantityError};
 pub use scheduling::{Constraints, Host, Obstacle, Taint, Toleration};
 pub use selector::{Labels, Selector, Term, TermError};
+pub use snapshot::SnapshotContent;
 pub use storage::{Storage, StorageKind};
 pub use tenancy::{Audience, TenantLabel};
 pub use topology::{

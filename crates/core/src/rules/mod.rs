@@ -81,6 +81,12 @@ rules! {
     bound_volume_labels
     bound_volume_attributes_class
     namespace_delete_bound_claims
+    volume_attachment_delete
+    out_of_service_taint
+    node_delete_local_data
+    storage_class_delete_in_use
+    csi_driver_delete_in_use
+    snapshot_content_policy
 }
 
 /// The rule of this id.

@@ -84,7 +84,12 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
             let key = &transition.latest().key;
             (format!("PVC \"{}\"", key.name), key.namespace.clone())
         }
-        ChangedObject::Namespace(_) => return Vec::new(),
+        ChangedObject::Namespace(_)
+        | ChangedObject::Class(_)
+        | ChangedObject::Attachment(_)
+        | ChangedObject::Node(_)
+        | ChangedObject::Driver(_)
+        | ChangedObject::SnapshotContent(_) => return Vec::new(),
     };
     let violation = |owner: &Owner| {
         let lookup = evidence.owner(&namespace, owner);

@@ -243,9 +243,8 @@ impl Reader<'_> {
         if kind == STATEFUL_SET {
             return self.stateful_set(&node, place);
         }
-        // Pods and nodes are read from dumps only.
-        let Some(kind) = ObjectKind::from_name(&kind)
-            .filter(|kind| !matches!(kind, ObjectKind::Pod | ObjectKind::Node))
+        // Pods are read from dumps only.
+        let Some(kind) = ObjectKind::from_name(&kind).filter(|kind| *kind != ObjectKind::Pod)
         else {
             self.input.others += 1;
             return Ok(());

@@ -97,6 +97,11 @@ pub(crate) fn shot(stage: &Stage<'_>, send: Send, route: Route) -> Result<Shot, 
             let path = format!("{collection}?fieldSelector=metadata.name%3D{name}");
             Ok(Shot { method: Method::DELETE, path, body: Body::none() })
         }
+        (Send::Merge { target, .. }, Route::StrategicPatch)
+            if target.starts_with("volumesnapshotcontent/") =>
+        {
+            Err("the API server takes no strategic patch of a custom resource")
+        }
         (Send::Merge { target, patch }, route) => merge(stage, target, patch, route),
         (Send::MergeStatus { target, patch }, Route::Status) => {
             let path = format!("{}/status", path(&stage.fill(target)));

@@ -39,10 +39,35 @@ const CREATED: [&str; 1] = ["red"];
 impl<'a> Stage<'a> {
     pub(crate) fn on(plane: &'a Plane) -> Self {
         let stage = Self { plane, uids: BTreeMap::new(), used: BTreeSet::new() };
+        stage.serve_snapshots();
         for name in NAMESPACES {
             stage.make_namespace(name);
         }
         stage
+    }
+
+    /// Makes the kind of snapshots, as the snapshot controller's manifests do, but that it takes any field.
+    fn serve_snapshots(&self) {
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let kind = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {
+                "name": "volumesnapshotcontents.snapshot.storage.k8s.io",
+                "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes-csi/external-snapshotter/pull/1"},
+            },
+            "spec": {
+                "group": "snapshot.storage.k8s.io", "scope": "Cluster",
+                "names": {"kind": "VolumeSnapshotContent", "plural": "volumesnapshotcontents"},
+                "versions": [{"name": "v1", "served": true, "storage": true,
+                              "schema": {"openAPIV3Schema": schema}}],
+            },
+        });
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        self.plane.request(ARRANGER, Method::POST, path, Body::json(&kind)).expect_ok();
+        crate::eventually::eventually("snapshots are served", Duration::from_secs(20), || {
+            let reply = self.plane.get(ARRANGER, CONTENTS);
+            if reply.code == 200 { Ok(()) } else { Err(reply.to_string()) }
+        });
     }
 
     fn make_namespace(&self, name: &str) {
@@ -138,8 +163,10 @@ impl<'a> Stage<'a> {
         let mut lists = Vec::new();
         for (collection, kind) in COLLECTIONS {
             let list = self.plane.get(ARRANGER, collection).expect_ok();
-            let group =
-                if collection.contains("storage.k8s.io") { "storage.k8s.io/v1" } else { "v1" };
+            let group = match collection.split('/').collect::<Vec<_>>()[..] {
+                ["", "apis", group, version, _] => format!("{group}/{version}"),
+                _ => "v1".to_owned(),
+            };
             let mut items = list["items"].as_array().cloned().unwrap_or_default();
             for item in &mut items {
                 item["apiVersion"] = json!(group);
@@ -175,7 +202,7 @@ impl<'a> Stage<'a> {
         let request =
             |method, path: &str, body| self.plane.request(ARRANGER, method, path, body).expect_ok();
         let stored = request(Method::POST, collection, Body::json(&object));
-        if target.starts_with("pv") && object.get("status").is_some() {
+        if !target.starts_with("pod/") && object.get("status").is_some() {
             let status = json!({"status": object["status"]});
             request(Method::PATCH, &format!("{path}/status"), Body::merge_patch(&status));
         }
@@ -253,8 +280,14 @@ impl<'a> Stage<'a> {
     }
 }
 
-const COLLECTIONS: [(&str, &str); 5] = [
+/// Where snapshots are served, of which the plane knows nothing by itself.
+const CONTENTS: &str = "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents";
+
+const COLLECTIONS: [(&str, &str); 8] = [
     ("/api/v1/pods", "Pod"),
+    (CONTENTS, "VolumeSnapshotContent"),
+    ("/apis/storage.k8s.io/v1/volumeattachments", "VolumeAttachment"),
+    ("/apis/storage.k8s.io/v1/csidrivers", "CSIDriver"),
     ("/api/v1/persistentvolumes", "PersistentVolume"),
     ("/api/v1/persistentvolumeclaims", "PersistentVolumeClaim"),
     ("/apis/storage.k8s.io/v1/storageclasses", "StorageClass"),
@@ -276,7 +309,7 @@ pub(crate) fn items(given: &str) -> Vec<FixtureObject> {
     parse(given).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The path of `pv/NAME`, `pvc/NAMESPACE/NAME`, `sc/NAME`, `node/NAME` or `pod/NAMESPACE/NAME`.
+/// The path of a target such as `pv/NAME` or `pvc/NAMESPACE/NAME`.
 pub(crate) fn path(target: &str) -> String {
     let parts: Vec<&str> = target.split('/').collect();
     match parts.as_slice() {
@@ -287,6 +320,9 @@ pub(crate) fn path(target: &str) -> String {
         ["pod", namespace, name] => format!("/api/v1/namespaces/{namespace}/pods/{name}"),
         ["sc", name] => format!("/apis/storage.k8s.io/v1/storageclasses/{name}"),
         ["node", name] => format!("/api/v1/nodes/{name}"),
+        ["volumeattachment", name] => format!("/apis/storage.k8s.io/v1/volumeattachments/{name}"),
+        ["volumesnapshotcontent", name] => format!("{CONTENTS}/{name}"),
+        ["csidriver", name] => format!("/apis/storage.k8s.io/v1/csidrivers/{name}"),
         ["ns", name] => format!("/api/v1/namespaces/{name}"),
         _ => panic!("{target} is no target of an example"),
     }
@@ -321,6 +357,7 @@ pub(crate) fn persona(who: Who) -> Persona {
         Who::VolumeProtection => persona::VOLUME_PROTECTION,
         Who::ClaimProtection => persona::CLAIM_PROTECTION,
         Who::GarbageCollector => persona::GARBAGE_COLLECTOR,
+        Who::AttachDetach => persona::ATTACH_DETACH,
         Who::Driver => persona::PROVISIONER,
     }
 }

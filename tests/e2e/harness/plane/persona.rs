@@ -130,6 +130,15 @@ pub(crate) const GARBAGE_COLLECTOR: Persona = Persona {
     roles: &[],
 };
 
+/// The controller that makes VolumeAttachments and deletes them. Besides its own rights, it may delete a collection of
+/// them, so that each way to delete one can be taken.
+pub(crate) const ATTACH_DETACH: Persona = Persona {
+    name: "attach-detach",
+    user: "system:serviceaccount:kube-system:attachdetach-controller",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:kube-system"],
+    roles: &[STORAGE],
+};
+
 /// The controller that ends namespaces, the only one of them that deletes collections.
 pub(crate) const NAMESPACE_CONTROLLER: Persona = Persona {
     name: "namespace-controller",
@@ -228,6 +237,7 @@ pub(crate) const ALL: &[Persona] = &[
     VOLUME_PROTECTION,
     CLAIM_PROTECTION,
     GARBAGE_COLLECTOR,
+    ATTACH_DETACH,
     NAMESPACE_CONTROLLER,
     PROVISIONER,
     RESIZER,

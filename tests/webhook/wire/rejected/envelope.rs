@@ -77,7 +77,9 @@ fn not_judged() -> Vec<Row> {
         ("", "v2", "persistentvolumes", "persistentvolumes of v2"),
         ("", "v1beta1", "namespaces", "namespaces of v1beta1"),
         ("core", "v1", "persistentvolumeclaims", "persistentvolumeclaims of core/v1"),
-        ("storage.k8s.io", "v1", "storageclasses", "storageclasses of storage.k8s.io/v1"),
+        ("storage.k8s.io", "v1", "csinodes", "csinodes of storage.k8s.io/v1"),
+        ("", "v1", "storageclasses", "storageclasses of v1"),
+        ("storage.k8s.io", "v1", "nodes", "nodes of storage.k8s.io/v1"),
         ("apps", "v1", "statefulsets", "statefulsets of apps/v1"),
     ]
     .map(|(group, version, resource, reported)| {
@@ -88,8 +90,7 @@ fn not_judged() -> Vec<Row> {
         row(
             body,
             format!(
-                "{reported:?} is not judged here; register persistentvolumes, persistentvolumeclaims and \
-                 namespaces of v1 only"
+                "{reported:?} is not judged here; register what `bindery generate webhooks` prints, and no more"
             ),
         )
     })
@@ -218,8 +219,7 @@ fn mixed() -> Vec<Row> {
         row(review(&about("namespaces", "CREATE", r#","oldObject":7,"object":{}"#)), unused),
         row(
             review(&about("pods", "CREATE", r#","object":7"#)),
-            "\"pods of v1\" is not judged here; register persistentvolumes, persistentvolumeclaims \
-             and namespaces of v1 only",
+            "\"pods of v1\" is not judged here; register what `bindery generate webhooks` prints, and no more",
         ),
         row(
             review(&volumes("UPDATE", r#","subResource":"scale","object":7"#)),

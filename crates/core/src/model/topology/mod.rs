@@ -6,6 +6,7 @@
 //! Not here: preferred affinity, pods, and the JSON shape.
 
 mod excluding;
+mod pinning;
 #[cfg(test)]
 mod tests;
 mod widening;

@@ -35,6 +35,8 @@ pub const BINDER: &str = "system:serviceaccount:kube-system:persistent-volume-bi
 pub const PV_PROTECTION: &str = "system:serviceaccount:kube-system:pv-protection-controller";
 /// The controller that takes the protection finalizer off claims.
 pub const PVC_PROTECTION: &str = "system:serviceaccount:kube-system:pvc-protection-controller";
+/// The controller that makes VolumeAttachments, and deletes them where no pod needs them.
+pub const ATTACH_DETACH: &str = "system:serviceaccount:kube-system:attachdetach-controller";
 const GARBAGE_COLLECTOR: &str = "system:serviceaccount:kube-system:generic-garbage-collector";
 
 impl User {
@@ -95,6 +97,8 @@ pub enum Actor {
     ClaimProtection,
     /// The garbage collector.
     GarbageCollector,
+    /// The attach/detach controller.
+    AttachDetach,
     /// A populator that the configuration trusts.
     Populator,
     /// A provisioner that the configuration trusts.
@@ -114,6 +118,7 @@ impl Actor {
             PV_PROTECTION => Self::VolumeProtection,
             PVC_PROTECTION => Self::ClaimProtection,
             GARBAGE_COLLECTOR => Self::GarbageCollector,
+            ATTACH_DETACH => Self::AttachDetach,
             _ if is_in(&trusted.binders) => Self::Binder,
             _ if is_in(&trusted.populators) => Self::Populator,
             _ if is_in(&trusted.provisioners) => Self::Provisioner,

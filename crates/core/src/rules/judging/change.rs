@@ -5,7 +5,10 @@
 
 use super::actor::{Actor, User};
 use super::parameters::Parameters;
-use crate::model::{Claim, Deletion, Namespace, NamespaceName, Owner, Reservation, Volume};
+use crate::model::{
+    Claim, Class, CsiDriver, Deletion, Namespace, NamespaceName, NodeObject, Owner, Reservation,
+    SnapshotContent, Volume, VolumeAttachment,
+};
 
 /// A requested change of one object.
 #[derive(Clone, Debug)]
@@ -97,6 +100,32 @@ pub enum ChangedObject {
     Claim(Transition<Claim>),
     /// A namespace.
     Namespace(Transition<Namespace>),
+    /// A StorageClass.
+    Class(Transition<Class>),
+    /// A VolumeAttachment.
+    Attachment(Transition<VolumeAttachment>),
+    /// A node.
+    Node(Transition<NodeObject>),
+    /// A CSIDriver.
+    Driver(Transition<CsiDriver>),
+    /// A VolumeSnapshotContent.
+    SnapshotContent(Transition<SnapshotContent>),
+}
+
+impl ChangedObject {
+    /// Whether the object is being deleted as it is stored; nothing of one that is not stored.
+    pub fn stored_deletion(&self) -> Option<Deletion> {
+        match self {
+            Self::Volume(transition) => transition.stored().map(|volume| volume.deletion),
+            Self::Claim(transition) => transition.stored().map(|claim| claim.deletion),
+            Self::Namespace(transition) => transition.stored().map(|namespace| namespace.deletion),
+            Self::Attachment(transition) => transition.stored().map(|one| one.deletion),
+            Self::Node(transition) => transition.stored().map(|node| node.deletion),
+            Self::SnapshotContent(transition) => transition.stored().map(|one| one.deletion),
+            // Nothing keeps one: it goes at once.
+            Self::Class(_) | Self::Driver(_) => None,
+        }
+    }
 }
 
 /// One object before and after.
@@ -166,18 +195,14 @@ impl<T> Transition<T> {
 impl Change {
     /// The volume's transition, if a volume changes.
     pub fn volume(&self) -> Option<&Transition<Volume>> {
-        match &self.subject {
-            ChangedObject::Volume(transition) => Some(transition),
-            ChangedObject::Claim(_) | ChangedObject::Namespace(_) => None,
-        }
+        let ChangedObject::Volume(transition) = &self.subject else { return None };
+        Some(transition)
     }
 
     /// The claim's transition, if a claim changes.
     pub fn claim(&self) -> Option<&Transition<Claim>> {
-        match &self.subject {
-            ChangedObject::Claim(transition) => Some(transition),
-            ChangedObject::Volume(_) | ChangedObject::Namespace(_) => None,
-        }
+        let ChangedObject::Claim(transition) = &self.subject else { return None };
+        Some(transition)
     }
 
     /// Old and new volume of an update.
@@ -217,18 +242,16 @@ impl Change {
                 let volume = stored.or(transition.proposed())?;
                 volume.reservation.key().map(|key| &key.namespace)
             }
+            ChangedObject::Class(_)
+            | ChangedObject::Attachment(_)
+            | ChangedObject::Node(_)
+            | ChangedObject::Driver(_)
+            | ChangedObject::SnapshotContent(_) => None,
         }
     }
 
     /// Returns whether the stored object is being deleted already.
     pub fn is_terminating(&self) -> bool {
-        let deletion = match &self.subject {
-            ChangedObject::Volume(transition) => transition.stored().map(|volume| volume.deletion),
-            ChangedObject::Claim(transition) => transition.stored().map(|claim| claim.deletion),
-            ChangedObject::Namespace(transition) => {
-                transition.stored().map(|namespace| namespace.deletion)
-            }
-        };
-        deletion == Some(Deletion::Terminating)
+        self.subject.stored_deletion() == Some(Deletion::Terminating)
     }
 }

@@ -156,6 +156,11 @@ fn carrier<'a>(change: &'a Change, evidence: &Evidence<'a>) -> Option<&'a Volume
             let name = transition.latest().volume.as_ref()?;
             evidence.volume(name).present()
         }
-        ChangedObject::Namespace(_) => None,
+        ChangedObject::Namespace(_)
+        | ChangedObject::Class(_)
+        | ChangedObject::Attachment(_)
+        | ChangedObject::Node(_)
+        | ChangedObject::Driver(_)
+        | ChangedObject::SnapshotContent(_) => None,
     }
 }

@@ -8,10 +8,12 @@ use super::actor::{
     NODES, PV_PROTECTION, PVC_PROTECTION, SCHEDULER,
 };
 use super::change::{Change, ChangedObject, Part, SpecChange, Transition};
+use super::detaching;
 use super::expansion;
 use super::namespace_labels;
 use super::read_access::{self, ReadAccess, is_restricted};
 use super::rule::{Endpoint, Operation, Resource, address, spelling};
+use super::snapshot_policy;
 use crate::model::annotations::{
     ALLOWED_NAMESPACES, BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIM_PROTECTION, EXTERNAL_DELETION,
     IN_TREE_DELETION, LEGACY_CLASS, MIGRATED_TO, PROVISIONED_BY, TENANT, VOLUME_PROTECTION,
@@ -44,7 +46,7 @@ type Controller = (&'static str, &'static [(Resource, Operation)]);
 ///
 /// Kubernetes: `pkg/controller`, `UpdateStatus`, `Patch`, `Update` and `Delete` of volumes and claims, and
 /// `bootstrappolicy/controller_policy.go`, which names the accounts.
-const CONTROLLERS: [Controller; 7] = [
+const CONTROLLERS: [Controller; 8] = [
     (
         "persistent-volume-binder",
         &[
@@ -79,6 +81,7 @@ const CONTROLLERS: [Controller; 7] = [
         ],
     ),
     ("statefulset-controller", &[(Resource::Claims, Operation::Update)]),
+    ("attachdetach-controller", &[(Resource::Attachments, Operation::Delete)]),
 ];
 
 /// What the scheduler writes: a reservation and a chosen node.
@@ -150,6 +153,7 @@ pub fn conditions(endpoint: Endpoint, setting: Setting<'_>) -> Vec<Condition> {
     if matches!(endpoint, Endpoint::Advise | Endpoint::Restricted) {
         conditions.push(not_control_plane());
         conditions.push(by_read_access(endpoint));
+        conditions.push(condition("no-other-field-of-snapshots", snapshot_policy::expression()));
     }
     conditions.push(own);
     conditions
@@ -185,7 +189,7 @@ pub fn reaches(
 /// Returns whether the rules of `advise` judge a change of its asker, through whichever endpoint it comes:
 /// what the control plane does is its own, but for objects that it makes from the wishes of others.
 pub fn is_advised(change: &Change) -> bool {
-    is_create(change) || !is_control_plane(change)
+    is_create(change) || !is_control_plane(change) && !snapshot_policy::keeps_policy(change)
 }
 
 /// Returns whether a change can harm bound data: the predicate behind guard's condition.
@@ -203,9 +207,14 @@ pub fn is_dangerous(change: &Change) -> bool {
         ChangedObject::Claim(Transition::Update { old, new }) => {
             dropped(user, &old.finalizers, &new.finalizers).next().is_some()
         }
+        ChangedObject::Attachment(transition) => detaching::is_by_hand(change, transition),
+        ChangedObject::Node(transition) => detaching::declares_off(transition),
         ChangedObject::Volume(Transition::Create(_))
         | ChangedObject::Claim(Transition::Create(_) | Transition::Delete(_))
-        | ChangedObject::Namespace(_) => false,
+        | ChangedObject::Namespace(_)
+        | ChangedObject::Class(_)
+        | ChangedObject::Driver(_)
+        | ChangedObject::SnapshotContent(_) => false,
     }
 }
 
@@ -361,8 +370,19 @@ fn spelled_all(writes: &[(Resource, Operation)]) -> String {
     format!("[{}]", spelled.collect::<Vec<String>>().join(", "))
 }
 
-/// [`is_dangerous`] of an update or deletion of a volume or a claim.
+/// [`is_dangerous`] of an update or deletion.
 fn dangerous() -> String {
+    format!(
+        "request.resource.resource == 'volumeattachments' ? {} : \
+         request.resource.resource == 'nodes' ? {} : {}",
+        detaching::of_attachment(),
+        detaching::of_node(),
+        of_pair(),
+    )
+}
+
+/// [`is_dangerous`] of an update or deletion of a volume or a claim; also of a deletion of what is neither.
+fn of_pair() -> String {
     let owners =
         FINALIZER_OWNERS.map(|(name, finalizers)| format!("'{name}': [{}]", quoted(finalizers)));
     format!(
@@ -403,8 +423,13 @@ fn is_created_mutable(change: &Change) -> bool {
         ChangedObject::Volume(Transition::Create(new)) => {
             new.reservation != Reservation::Free || new.annotations.has(LEGACY_CLASS)
         }
-        ChangedObject::Volume(Transition::Update { .. } | Transition::Delete(_)) => false,
         ChangedObject::Claim(_) | ChangedObject::Namespace(_) => is_create(change),
+        ChangedObject::Volume(Transition::Update { .. } | Transition::Delete(_))
+        | ChangedObject::Class(_)
+        | ChangedObject::Attachment(_)
+        | ChangedObject::Node(_)
+        | ChangedObject::Driver(_)
+        | ChangedObject::SnapshotContent(_) => false,
     }
 }
 

@@ -65,12 +65,17 @@ fn found_by(rule: &Rule, change: &Change, evidence: &Evidence<'_>) -> Vec<Violat
     }
 }
 
-/// Returns whether the object goes: what was wrong with it goes too.
+/// Returns whether the object goes: what was wrong with it goes too. It is there, and judged as if it were created.
 fn is_ending(change: &Change) -> bool {
     let deletion = match &change.subject {
         ChangedObject::Volume(transition) => transition.latest().deletion,
         ChangedObject::Claim(transition) => transition.latest().deletion,
         ChangedObject::Namespace(transition) => transition.latest().deletion,
+        ChangedObject::Class(_)
+        | ChangedObject::Attachment(_)
+        | ChangedObject::Node(_)
+        | ChangedObject::Driver(_)
+        | ChangedObject::SnapshotContent(_) => Deletion::NotAsked,
     };
     deletion == Deletion::Terminating
 }
@@ -86,6 +91,11 @@ fn is_bound(change: &Change) -> bool {
             ClaimPhase::Bound | ClaimPhase::Lost => true,
             ClaimPhase::Pending | ClaimPhase::Unknown(_) => false,
         },
-        ChangedObject::Namespace(_) => false,
+        ChangedObject::Namespace(_)
+        | ChangedObject::Class(_)
+        | ChangedObject::Attachment(_)
+        | ChangedObject::Node(_)
+        | ChangedObject::Driver(_)
+        | ChangedObject::SnapshotContent(_) => false,
     }
 }

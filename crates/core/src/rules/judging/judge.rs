@@ -249,7 +249,13 @@ fn exemption_hint(rule: &Rule, change: &Change, creator: &Creator) -> ExemptionH
         return ExemptionHint::Trust { account, driver };
     }
     match &change.subject {
-        ChangedObject::Claim(_) | ChangedObject::Namespace(_) => ExemptionHint::None,
+        ChangedObject::Claim(_)
+        | ChangedObject::Namespace(_)
+        | ChangedObject::Class(_)
+        | ChangedObject::Attachment(_)
+        | ChangedObject::Node(_)
+        | ChangedObject::Driver(_)
+        | ChangedObject::SnapshotContent(_) => ExemptionHint::None,
         ChangedObject::Volume(_) if rule.options.exemption == Exemptable::No => ExemptionHint::None,
         ChangedObject::Volume(Transition::Create(_)) => ExemptionHint::AnnotateNew,
         ChangedObject::Volume(transition) => {

@@ -6,6 +6,7 @@
 pub mod actor;
 pub mod change;
 pub mod creator;
+pub mod detaching;
 pub mod examples;
 pub mod exemption;
 pub mod expansion;
@@ -22,6 +23,7 @@ pub mod prebind;
 pub mod question;
 pub mod read_access;
 pub mod rule;
+pub mod snapshot_policy;
 pub mod tenancy;
 pub mod verdict;
 pub mod violation;

@@ -16,7 +16,13 @@ const PERMISSION: (&str, &str, &str) = ("bindery.dev", "namespacelabels", "updat
 pub fn changed(change: &Change) -> impl Iterator<Item = (&str, Option<&str>)> {
     let (old, new) = match &change.subject {
         ChangedObject::Namespace(transition) => (transition.stored(), transition.proposed()),
-        ChangedObject::Volume(_) | ChangedObject::Claim(_) => (None, None),
+        ChangedObject::Volume(_)
+        | ChangedObject::Claim(_)
+        | ChangedObject::Class(_)
+        | ChangedObject::Attachment(_)
+        | ChangedObject::Node(_)
+        | ChangedObject::Driver(_)
+        | ChangedObject::SnapshotContent(_) => (None, None),
     };
     let old = old.filter(|_| new.is_some());
     let value = |namespace: Option<&'_ Namespace>, key: &str| {

@@ -104,6 +104,17 @@ pub fn address(change: &Change) -> (Resource, Operation) {
         ChangedObject::Namespace(transition) => {
             (Resource::Namespaces, operation(transition, change.part))
         }
+        ChangedObject::Class(transition) => (Resource::Classes, operation(transition, change.part)),
+        ChangedObject::Attachment(transition) => {
+            (Resource::Attachments, operation(transition, change.part))
+        }
+        ChangedObject::Node(transition) => (Resource::Nodes, operation(transition, change.part)),
+        ChangedObject::Driver(transition) => {
+            (Resource::Drivers, operation(transition, change.part))
+        }
+        ChangedObject::SnapshotContent(transition) => {
+            (Resource::SnapshotContents, operation(transition, change.part))
+        }
     }
 }
 
@@ -152,7 +163,7 @@ pub struct RequestTypes {
     types: &'static [RequestType],
     /// A bit for each resource with an operation that is among them: a request that concerns none costs one comparison,
     /// however many rules there are.
-    bits: u16,
+    bits: u64,
 }
 
 impl RequestTypes {
@@ -180,9 +191,9 @@ impl Deref for RequestTypes {
     }
 }
 
-/// Of three resources with five operations.
-const fn bit(resource: Resource, operation: Operation) -> u16 {
-    1 << (resource as u16 * 5 + operation as u16)
+/// Of eight resources with five operations.
+const fn bit(resource: Resource, operation: Operation) -> u64 {
+    1 << (resource as u64 * 5 + operation as u64)
 }
 
 impl RequestType {
@@ -247,6 +258,27 @@ pub enum Resource {
     Claims,
     /// `namespaces`.
     Namespaces,
+    /// `storageclasses`.
+    Classes,
+    /// `volumeattachments`.
+    Attachments,
+    /// `nodes`.
+    Nodes,
+    /// `csidrivers`.
+    Drivers,
+    /// `volumesnapshotcontents`.
+    SnapshotContents,
+}
+
+impl Resource {
+    /// The API group; empty for the core group.
+    pub fn group(self) -> &'static str {
+        match self {
+            Self::Volumes | Self::Claims | Self::Namespaces | Self::Nodes => "",
+            Self::Classes | Self::Attachments | Self::Drivers => "storage.k8s.io",
+            Self::SnapshotContents => "snapshot.storage.k8s.io",
+        }
+    }
 }
 
 /// The operations that rules look at.
@@ -270,6 +302,11 @@ pub fn spelling(resource: Resource, operation: Operation) -> (String, &'static s
         Resource::Volumes => "persistentvolumes",
         Resource::Claims => "persistentvolumeclaims",
         Resource::Namespaces => "namespaces",
+        Resource::Classes => "storageclasses",
+        Resource::Attachments => "volumeattachments",
+        Resource::Nodes => "nodes",
+        Resource::Drivers => "csidrivers",
+        Resource::SnapshotContents => "volumesnapshotcontents",
     };
     match operation {
         Operation::Create => (main.to_owned(), "CREATE"),
@@ -395,7 +432,7 @@ pub enum Send {
     Create(&'static str),
     /// Changes `target` by a JSON merge patch.
     Merge {
-        /// `pv/NAME`, `pvc/NAMESPACE/NAME` or `ns/NAME`.
+        /// `pv/NAME`, `pvc/NAMESPACE/NAME`, `ns/NAME`, `node/NAME` or `volumeattachment/NAME`.
         target: &'static str,
         /// The patch; `{uid:NAMESPACE/NAME}` stands for a claim's uid.
         patch: &'static str,
@@ -407,7 +444,7 @@ pub enum Send {
         /// The patch.
         patch: &'static str,
     },
-    /// Deletes `target`; also `ns/NAME`.
+    /// Deletes `target`; also `sc/NAME` and `csidriver/NAME`.
     Delete(&'static str),
 }
 
@@ -432,6 +469,8 @@ pub enum Persona {
     ClaimProtection,
     /// The garbage collector.
     GarbageCollector,
+    /// The attach/detach controller.
+    AttachDetach,
     /// A storage driver's service account.
     Driver,
 }

@@ -36,6 +36,7 @@ pub(super) fn run_scenario(site: &Site) {
         ", claimRef: {namespace: default, name: absent, uid: 00000000-0000-0000-0000-000000000000}",
     ));
     provision_unclaimed(site.plane);
+    detach_by_hand(site.plane);
     apply(&claim("three", "").replace("storageClassName: static", "storageClassName: unknown"));
     let affinity = ", nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, \
         operator: In, values: [nowhere]}]}]}}";
@@ -86,6 +87,21 @@ fn provision_unclaimed(plane: &Plane) {
     });
     let path = "/api/v1/persistentvolumes";
     let reply = plane.request(PROVISIONER, Method::POST, path, Body::json(&volume));
+    assert_eq!(reply.code, 403, "{reply}");
+}
+
+/// A VolumeAttachment is deleted by hand: the webhook asks whether the machine of its node runs.
+fn detach_by_hand(plane: &Plane) {
+    let collection = "/apis/storage.k8s.io/v1/volumeattachments";
+    let attachment = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "csi-one"},
+        "spec": {"attacher": "disk.example.com", "nodeName": "player", "source": {"persistentVolumeName": "one"}},
+    });
+    plane.request(ADMIN, Method::POST, collection, Body::json(&attachment)).expect_ok();
+    let path = format!("{collection}/csi-one");
+    let attached = Body::merge_patch(&json!({"status": {"attached": true}}));
+    plane.request(ADMIN, Method::PATCH, &format!("{path}/status"), attached).expect_ok();
+    let reply = plane.request(ADMIN, Method::DELETE, &path, Body::none());
     assert_eq!(reply.code, 403, "{reply}");
 }
 

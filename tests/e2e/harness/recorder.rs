@@ -199,11 +199,25 @@ fn with_recorder(mut configuration: Value, address: &str) -> Value {
     let mut everything = webhooks[0].clone();
     everything["name"] = json!(format!("{all}.bindery.dev"));
     everything["matchConditions"] = json!([]);
-    everything["rules"] = json!([{
-        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE", "DELETE"],
-        "resources": ["persistentvolumes", "persistentvolumes/status", "persistentvolumeclaims",
-            "persistentvolumeclaims/status", "namespaces", "namespaces/status", "namespaces/finalize"],
-    }]);
+    let rule = |group: &str, resources: &[&str]| {
+        json!({"apiGroups": [group], "apiVersions": ["v1"], "resources": resources,
+            "operations": ["CREATE", "UPDATE", "DELETE"]})
+    };
+    let core = [
+        "persistentvolumes",
+        "persistentvolumes/status",
+        "persistentvolumeclaims",
+        "persistentvolumeclaims/status",
+        "namespaces",
+        "namespaces/status",
+        "namespaces/finalize",
+        "nodes",
+    ];
+    everything["rules"] = json!([
+        rule("", &core),
+        rule("storage.k8s.io", &["storageclasses", "volumeattachments", "csidrivers"]),
+        rule("snapshot.storage.k8s.io", &["volumesnapshotcontents"]),
+    ]);
     // Mutating webhooks run in order; none has changed the object before the first.
     webhooks.insert(0, everything);
     for webhook in webhooks {

@@ -35,7 +35,7 @@ fn uid(volume: &Value) -> String {
 }
 
 /// How long to see that nothing happens: a scan follows a change within half a second.
-const QUIET: Duration = Duration::from_secs(2);
+pub(super) const QUIET: Duration = Duration::from_secs(2);
 
 /// As sig-storage-local-static-provisioner creates it: no label and no annotation of ours.
 fn a_volume_of_the_local_static_provisioner_is_taken_over_unchanged() {

@@ -6,12 +6,13 @@ mod killed;
 mod life;
 mod many;
 pub(crate) mod process;
+mod regressions;
 pub(crate) mod scene;
 
 use crate::runner::Case;
 
 pub(crate) fn cases() -> Vec<Case> {
-    [life::CASES, doubtful::CASES, killed::CASES].concat()
+    [life::CASES, doubtful::CASES, regressions::CASES, killed::CASES].concat()
 }
 
 /// Those that take minutes.

@@ -25,6 +25,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) objects: Objects<'a>,
     pub(crate) disks: NodeDisks,
     pub(crate) node: String,
+    /// The value of the node's label `kubernetes.io/hostname`.
+    pub(crate) hostname: String,
     /// More keys of both StorageClasses in the configuration.
     pub(crate) keys: &'static str,
     /// More keys of the `ConfigMap`.
@@ -36,8 +38,8 @@ impl<'a> Scene<'a> {
     pub(crate) fn new(plane: &'a Plane, case: &str) -> Self {
         let objects = plane.objects(case);
         let node = objects.name("node");
-        let scene =
-            Self { plane, objects, disks: NodeDisks::new(), node, keys: "", files: Vec::new() };
+        let (disks, hostname) = (NodeDisks::new(), node.clone());
+        let scene = Self { plane, objects, disks, node, hostname, keys: "", files: Vec::new() };
         scene.create_node();
         for name in ["fast", "raw"] {
             let class = json!({
@@ -55,7 +57,7 @@ impl<'a> Scene<'a> {
     pub(crate) fn create_node(&self) {
         let node = json!({
             "apiVersion": "v1", "kind": "Node",
-            "metadata": {"name": self.node, "labels": {"kubernetes.io/hostname": self.node}},
+            "metadata": {"name": self.node, "labels": {"kubernetes.io/hostname": self.hostname}},
             "status": {
                 "allocatable": {"cpu": "8", "memory": "8Gi", "pods": "110"},
                 "conditions": [{"type": "Ready", "status": "True"}],
@@ -96,7 +98,7 @@ impl<'a> Scene<'a> {
         let list = self.plane.get(ADMIN, "/api/v1/persistentvolumes").expect_ok();
         let mut volumes = list["items"].as_array().cloned().unwrap_or_default();
         let values = "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0";
-        volumes.retain(|volume| volume.pointer(values) == Some(&json!(self.node)));
+        volumes.retain(|volume| volume.pointer(values) == Some(&json!(self.hostname)));
         volumes
     }
 

@@ -97,6 +97,12 @@ pub(crate) fn shot(stage: &Stage<'_>, send: Send, route: Route) -> Result<Shot, 
             let path = format!("{collection}?fieldSelector=metadata.name%3D{name}");
             Ok(Shot { method: Method::DELETE, path, body: Body::none() })
         }
+        (Send::Merge { target, .. }, Route::PutUnversioned)
+            if target.starts_with("volumeattachment/")
+                || target.starts_with("volumesnapshotcontent/") =>
+        {
+            Err("the API server takes no update of this kind without a resourceVersion")
+        }
         (Send::Merge { target, .. }, Route::StrategicPatch)
             if target.starts_with("volumesnapshotcontent/") =>
         {

@@ -11,6 +11,8 @@ wire! {
     pub struct ListText<'a> {
         /// Its kind.
         pub kind: Option<String> = "kind",
+        /// Its apiVersion.
+        pub api_version: Option<String> = "apiVersion",
         /// Its metadata.
         pub metadata: Option<RawText<'a>> = "metadata",
         /// Its items.

@@ -102,8 +102,11 @@ fn attachment(item: &Value) -> Value {
     });
     json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
-        "metadata": {"name": item["metadata"]["name"]}, "spec": spec,
-        "status": {"attached": item["status"]["attached"]},
+        "metadata": {
+            "name": item["metadata"]["name"], "finalizers": item["metadata"]["finalizers"],
+            "deletionTimestamp": item["metadata"]["deletionTimestamp"],
+        },
+        "spec": spec, "status": {"attached": item["status"]["attached"]},
     })
 }
 

@@ -194,6 +194,65 @@ fn a_cluster_is_asked_for_the_attachment_and_its_node() {
     let checked = |code: u16, machine: Value| run_against(answer(code, machine), &arguments).0;
     let ready = node("True", &json!([]));
     assert_eq!(reported(&checked(200, ready)), ["denied volume-attachment-delete"]);
-    assert_eq!(reported(&checked(404, status(404))), [""; 0]);
+    assert_eq!(reported(&checked(404, status(404))), ["warned volume-attachment-delete"]);
     assert_eq!(reported(&checked(403, status(403))), ["unverified volume-attachment-delete"]);
+}
+
+/// Other API groups have kinds of these names: Longhorn its nodes and attachments, Rancher its nodes.
+#[test]
+fn a_kind_of_another_group_is_something_else() {
+    let folder = Folder::new();
+    let foreign = |kind: &str| {
+        json!({"apiVersion": "longhorn.io/v1beta2", "kind": kind,
+            "metadata": {"namespace": "longhorn-system", "name": "n1"}, "spec": {"taints": "none"}})
+    };
+    for kind in ["Node", "VolumeAttachment"] {
+        folder.write("new.json", foreign(kind).to_string());
+        let output = folder.run(&["check", "-f", "new.json", "-o", "json"]);
+        assert_eq!((output.code, reported(&output)), (0, Vec::new()), "{kind}: {output:?}");
+    }
+    // Those of a dump prove nothing about the cluster's own.
+    let list = json!({"apiVersion": "longhorn.io/v1beta2", "kind": "NodeList", "metadata": {},
+        "items": [{"metadata": {"name": "n1"}}]});
+    let mixed = dump(&[attachment(), foreign("Node")]);
+    for live in [mixed, format!("{}\n{list}", dump(&[attachment()]))] {
+        let found = check(&live, &["--delete", "volumeattachment/csi-a"]);
+        assert_eq!(found, ["unverified volume-attachment-delete"]);
+    }
+}
+
+#[test]
+fn what_a_deletion_removes_counts_for_the_next() {
+    let live = dump(&[node("True", &json!([])), attachment()]);
+    let both = ["--delete", "node/n1", "--delete", "volumeattachment/csi-a"];
+    let found = check(&live, &both);
+    assert_eq!(found, ["warned node-delete-local-data", "warned volume-attachment-delete"]);
+}
+
+#[test]
+fn a_hazard_is_not_clean_where_the_input_is_all_there_is() {
+    let folder = Folder::new();
+    let off = json!([{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]);
+    let mut manifest = node("True", &off);
+    manifest.as_object_mut().expect("a map").remove("status");
+    let delete = |resource: &str, group: &str, object: &Value| {
+        let resource = json!({"group": group, "version": "v1", "resource": resource});
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+            "uid": "u", "resource": resource, "operation": "DELETE", "name": object["metadata"]["name"],
+            "oldObject": object, "userInfo": {"username": "admin"}}})
+    };
+    for object in [
+        manifest,
+        content("Delete"),
+        delete("nodes", "", &node("True", &json!([]))),
+        delete("storageclasses", "storage.k8s.io", &class()),
+        delete("volumeattachments", "storage.k8s.io", &attachment()),
+    ] {
+        folder.write("new.json", object.to_string());
+        let found = reported(&folder.run(&["check", "-f", "new.json", "-o", "json"]));
+        assert!(
+            matches!(&found[..], [one] if one.starts_with("unverified ")),
+            "{object}: {found:?}"
+        );
+    }
 }

@@ -11,8 +11,8 @@ use crate::cli::input::manifests::field::wrong_field;
 use crate::cli::input::object_id::{ObjectKind, claim_key, cluster_key, namespace_key, volume_key};
 use crate::cli::judge::failure::unreviewable;
 use crate::cli::judge::findings::{FindingSubject, Origin, of_verdict};
-use crate::cli::judge::judge_review;
-use crate::rules::Ruling;
+use crate::cli::judge::{ProposedChange, judge_review};
+use crate::rules::{Part, Ruling, User};
 
 impl Run<'_> {
     /// Judges a review of the input as the webhook would.
@@ -71,6 +71,13 @@ impl Run<'_> {
         self.take_mutations(&judged, about);
         let mut found = of_verdict(&judged, &self.known, about, Ruling::message);
         found.extend(unverified::of_gaps(&self.known, about));
+        if self.known.is_input_alone() && found.is_empty() {
+            let of = |field: &str| Some(body["request"][field].clone()).filter(Value::is_object);
+            let user = User { name: String::new(), groups: Vec::new() };
+            let (old, new) = (of("oldObject"), of("object"));
+            let proposal = ProposedChange { key: key.clone(), old, new, part: Part::Main, user };
+            found.extend(unverified::unseen_loss(&proposal, &self.known, about));
+        }
         self.collected.add(about, found);
         Ok(())
     }

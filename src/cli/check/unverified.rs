@@ -49,37 +49,49 @@ pub(super) fn of_gaps(known: &KnownObjects, about: FindingSubject<'_>) -> Option
     (!lacking.is_empty()).then(|| unknown(known, &live.source, &lacking, about))
 }
 
-/// A finding if a change can do harm and the object that it changes was not read: a rule compares the two.
+/// A finding if a change can do harm and the object that it changes was not read as it is stored: a rule compares the two.
 pub(super) fn of_unseen(
     proposal: &ProposedChange,
     known: &KnownObjects,
     about: FindingSubject<'_>,
 ) -> Option<Finding> {
-    let (key, live) = (about.key, known.live.as_ref()?);
-    let can_harm = match (key.kind, &proposal.new) {
-        (ObjectKind::Node | ObjectKind::Attachment, None) => true,
-        (ObjectKind::Node, Some(new)) => {
-            let taints = new.pointer("/spec/taints").and_then(Value::as_array);
-            taints.into_iter().flatten().any(|taint| taint["key"] == OUT_OF_SERVICE)
-        }
-        (ObjectKind::SnapshotContent, Some(new)) => new["spec"]["deletionPolicy"] == "Delete",
-        (
-            ObjectKind::Volume
-            | ObjectKind::Claim
-            | ObjectKind::Class
-            | ObjectKind::Pod
-            | ObjectKind::Namespace
-            | ObjectKind::Attachment
-            | ObjectKind::Driver
-            | ObjectKind::SnapshotContent,
-            _,
-        ) => false,
+    let key = about.key;
+    let Some(live) = &known.live else {
+        let fact = format!("whether {key} conflicts with stored objects is not known");
+        let message = format!(
+            "{fact} from the input alone; give the stored objects with --live FILE or --live cluster"
+        );
+        let finding = about.finding(FindingResult::Unverified, None, message);
+        return (proposal.new.is_some() && can_harm(proposal)).then_some(finding);
     };
-    if !can_harm || known.has(key) || !known.may_have(key) {
+    if !can_harm(proposal) || known.has(key) || !known.may_have(key) {
         return None;
     }
     let lacking = known.lacking(&[(key.kind.collection(), None)]);
     Some(unknown(known, &live.source, &lacking, about))
+}
+
+/// Returns whether a rule would look at the change if the object were stored in some state.
+fn can_harm(proposal: &ProposedChange) -> bool {
+    let is_declared = |object: &Value| {
+        let taints = object.pointer("/spec/taints").and_then(Value::as_array);
+        taints.into_iter().flatten().any(|taint| taint["key"] == OUT_OF_SERVICE)
+    };
+    let is_deleted = |content: &Value| content["spec"]["deletionPolicy"] == "Delete";
+    let comes_to = |what: &dyn Fn(&Value) -> bool| {
+        proposal.new.as_ref().is_some_and(what) && !proposal.old.as_ref().is_some_and(what)
+    };
+    match proposal.key.kind {
+        ObjectKind::Node => proposal.new.is_none() || comes_to(&is_declared),
+        ObjectKind::Attachment => proposal.new.is_none(),
+        ObjectKind::SnapshotContent => comes_to(&is_deleted),
+        ObjectKind::Volume
+        | ObjectKind::Claim
+        | ObjectKind::Class
+        | ObjectKind::Pod
+        | ObjectKind::Namespace
+        | ObjectKind::Driver => false,
+    }
 }
 
 fn unknown(
@@ -153,7 +165,7 @@ pub(super) fn of_ignorance(
 
 /// A deletion that loses data if the reclaim policy of a volume that was not read is Delete, or that takes from volumes
 /// what they need.
-fn unseen_loss(
+pub(super) fn unseen_loss(
     proposal: &ProposedChange,
     known: &KnownObjects,
     about: FindingSubject<'_>,

@@ -139,6 +139,27 @@ impl ObjectKind {
         }
     }
 
+    /// Returns whether an object with this kind's name and this apiVersion is one: other API groups have kinds of the same
+    /// name. An apiVersion without a group is a mistake rather than another group.
+    pub(in crate::cli) fn is_of_group(self, api_version: &str) -> bool {
+        let Some((group, _)) = api_version.split_once('/') else { return true };
+        self.version().split_once('/').is_some_and(|(own, _)| own == group)
+    }
+
+    /// The path of the collection, for a kind that is read one by one from a cluster.
+    pub(in crate::cli) fn read_at(self) -> Option<&'static str> {
+        match self {
+            Self::Namespace => Some("/api/v1/namespaces"),
+            Self::Node => Some("/api/v1/nodes"),
+            Self::Attachment => Some("/apis/storage.k8s.io/v1/volumeattachments"),
+            Self::Driver => Some("/apis/storage.k8s.io/v1/csidrivers"),
+            Self::SnapshotContent => {
+                Some("/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents")
+            }
+            Self::Volume | Self::Claim | Self::Class | Self::Pod => None,
+        }
+    }
+
     /// Returns whether its objects live in namespaces.
     pub fn is_namespaced(self) -> bool {
         matches!(self, Self::Claim | Self::Pod)

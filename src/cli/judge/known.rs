@@ -19,10 +19,12 @@ use crate::binding::{
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::{ClusterClient, ReadError};
 use crate::cli::input::dump::batch::RawObject;
-use crate::cli::input::dump::{CLUSTER, NAMESPACES, NODES, StorageState};
+use crate::cli::input::dump::{CLUSTER, StorageState};
 use crate::cli::input::listing::{CLAIM_USE, lacks};
 use crate::cli::input::metadata::NamedMetadata;
-use crate::cli::input::object_id::{ObjectId, ObjectKind, claim_key, class_key, volume_key};
+use crate::cli::input::object_id::{
+    ObjectId, ObjectKind, claim_key, class_key, cluster_key, volume_key,
+};
 use crate::cli::input::text::error_reason;
 use crate::cli::report::LiveSource;
 use crate::model::{
@@ -302,6 +304,13 @@ impl KnownObjects {
     /// Notes that the input deletes an object. A protected one stays until its holder is
     /// deleted. When that is, is not known here, so it counts as being deleted.
     pub fn delete(&mut self, key: &ObjectId) -> Result<(), serde_json::Error> {
+        // Nothing keeps a node.
+        if key.kind == ObjectKind::Node {
+            self.nodes.remove(&key.name);
+            self.objects.remove(key);
+            self.absent.insert(key.clone());
+            return Ok(());
+        }
         let object = self.objects.get(key).map(StoredObject::read).transpose()?;
         let Some(mut object) = object.cloned() else { return Ok(()) };
         object["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:00Z");
@@ -418,18 +427,7 @@ impl KnownObjects {
     /// that the account may not read counts as unknown; of a Namespace, each guarded label is then reported.
     pub(in crate::cli) fn see(&mut self, key: &ObjectId) -> Result<(), Failure> {
         let ObjectSource::ClusterClient(cluster) = &self.reach else { return Ok(()) };
-        let collection = match key.kind {
-            ObjectKind::Namespace => NAMESPACES,
-            ObjectKind::Node => NODES,
-            ObjectKind::Attachment => "/apis/storage.k8s.io/v1/volumeattachments",
-            ObjectKind::Driver => "/apis/storage.k8s.io/v1/csidrivers",
-            ObjectKind::SnapshotContent => {
-                "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents"
-            }
-            ObjectKind::Volume | ObjectKind::Claim | ObjectKind::Class | ObjectKind::Pod => {
-                return Ok(());
-            }
-        };
+        let Some(collection) = key.kind.read_at() else { return Ok(()) };
         let text = match cluster.get(&format!("{collection}/{}", key.name)) {
             Ok(text) => text,
             Err(ReadError::NotFound(_)) => {
@@ -444,6 +442,9 @@ impl KnownObjects {
     }
 
     fn node_state(&self, name: &str) -> Option<ReadResult<NodeState>> {
+        if self.absent.contains(&cluster_key(ObjectKind::Node, name)) {
+            return Some(ReadResult::NotFound);
+        }
         if self.is_cluster() {
             return None;
         }

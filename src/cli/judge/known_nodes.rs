@@ -31,6 +31,11 @@ impl KnownNodes {
         Ok(object)
     }
 
+    /// Removes the node of this name.
+    pub(super) fn remove(&mut self, name: &str) {
+        self.0.retain(|known| &*known.node.name != name);
+    }
+
     /// Returns whether there is a node that the term admits.
     pub(super) fn has_one_for(&self, term: &NodeTerm) -> bool {
         self.0.iter().any(|known| term.admits(&known.node))

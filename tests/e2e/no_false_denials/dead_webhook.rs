@@ -12,8 +12,11 @@ use serde_json::{Value, json};
 use super::world::{VOLUMES, World};
 use crate::eventually::eventually;
 use crate::installed::{Installed, Registered};
-use crate::plane::persona::{ADMIN, ARRANGER, ATTACHER, STORAGE_ADMIN, TENANT};
+use crate::plane::persona::{ADMIN, ARRANGER, ATTACH_DETACH, ATTACHER, STORAGE_ADMIN, TENANT};
 use crate::plane::{Body, Peers, Persona, Plane, Reply};
+
+const NODES: &str = "/api/v1/nodes";
+const ATTACHMENTS: &str = "/apis/storage.k8s.io/v1/volumeattachments";
 
 /// What entries cost at most, each once a request: guard 3 s, advise 2 s, each entry that mutates 1 s.
 const GUARDED: Duration = Duration::from_secs(4);
@@ -71,7 +74,48 @@ impl<'a> Stage<'a> {
         world.volume("free", &json!({}));
         world.until(&world.volume_path("free"), "Available");
         stage.pair_elsewhere();
+        stage.machine();
         stage
+    }
+
+    /// A node that is Ready, with two disks attached to it.
+    fn machine(&self) {
+        let name = self.world.name;
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+        self.world.post(ARRANGER, NODES, &node).expect_ok();
+        for disk in ["a", "b"] {
+            let object = json!({
+                "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+                "metadata": {"name": format!("{name}-{disk}"), "finalizers": ["external-attacher/disk-example-com"]},
+                "spec": {"attacher": "disk.example.com", "nodeName": name,
+                    "source": {"persistentVolumeName": "pv"}},
+            });
+            self.world.post(ARRANGER, ATTACHMENTS, &object).expect_ok();
+            let attached = json!({"status": {"attached": true}});
+            self.world
+                .patch(ARRANGER, &format!("{}/status", self.attachment(disk)), &attached)
+                .expect_ok();
+        }
+    }
+
+    fn attachment(&self, disk: &str) -> String {
+        format!("{ATTACHMENTS}/{}-{disk}", self.world.name)
+    }
+
+    /// A disk is detached as its controllers do it, and the node is written as it always is.
+    fn a_disk_is_detached(&self) {
+        let (world, path) = (&self.world, self.attachment("a"));
+        self.timely("an attachment deleted", || world.delete(ATTACH_DETACH, &path));
+        let detached = json!({"status": {"attached": false}});
+        let status = format!("{path}/status");
+        self.timely("a disk detached", || world.patch(ATTACHER, &status, &detached));
+        let free = json!({"metadata": {"finalizers": null}});
+        self.timely("its finalizer removed", || world.patch(ATTACHER, &path, &free));
+        world.until_gone(&path);
+        let taint = json!({"spec": {"taints": [{"key": "example.com/maintenance", "effect": "NoSchedule"}]}});
+        let node = format!("{NODES}/{}", world.name);
+        self.timely("a taint of a node", || world.patch(ADMIN, &node, &taint));
     }
 
     /// A pair in the namespace that will be deleted.
@@ -90,6 +134,7 @@ impl<'a> Stage<'a> {
     fn everything_else_goes_on(&self) {
         let Self { world, deleted } = self;
         self.small_changes_are_made();
+        self.a_disk_is_detached();
         let free = world.volume_path("free");
         self.timely("a volume that was not deleted", || world.delete(STORAGE_ADMIN, &free));
         world.until_gone(&free);
@@ -170,6 +215,13 @@ impl<'a> Stage<'a> {
     fn send(&self, name: &str, hazard: &Hazard) -> Reply {
         let path = self.world.volume_path(name);
         match hazard {
+            Hazard::Detach => self.world.delete(ADMIN, &self.attachment(name)),
+            Hazard::DeclareOff => {
+                let taint =
+                    json!({"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"});
+                let node = format!("{NODES}/{}", self.world.name);
+                self.world.patch(ADMIN, &node, &json!({"spec": {"taints": [taint]}}))
+            }
             Hazard::Delete => self.world.delete(STORAGE_ADMIN, &path),
             Hazard::Sweep => {
                 let body = Body::none();
@@ -191,6 +243,10 @@ enum Hazard {
     Delete,
     Sweep,
     Patch(Value),
+    /// Of an attachment.
+    Detach,
+    /// Of the node.
+    DeclareOff,
 }
 
 /// Returns what it is, of which volume, and what is sent.
@@ -216,6 +272,8 @@ fn hazards() -> Vec<(&'static str, &'static str, Hazard)> {
             "released",
             of_spec(json!({"persistentVolumeReclaimPolicy": "Delete"})),
         ),
+        ("detaching its disk", "b", Hazard::Detach),
+        ("declaring its node out of service", "", Hazard::DeclareOff),
     ]
 }
 

@@ -14,30 +14,33 @@ use bindery::webhook::transport::{Limits, PortServer, Security};
 use rcgen::{DnType, ExtendedKeyUsagePurpose, SanType};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use tempfile::{TempDir, tempdir_in};
 
 use super::fixture::{Client, Counts, Current, NAME, TestCa, serve};
 
 /// A mounted Secret: `tls.crt -> ..data/tls.crt`, `..data -> ..N`, as the kubelet lays it out.
 struct Mount {
-    folder: PathBuf,
+    folder: TempDir,
     generation: u32,
 }
 
 impl Mount {
-    fn new(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
+    fn new() -> Self {
+        let folder = tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         for file in ["tls.crt", "tls.key"] {
-            symlink(Path::new("..data").join(file), folder.join(file)).unwrap();
+            symlink(Path::new("..data").join(file), folder.path().join(file)).unwrap();
         }
         Self { folder, generation: 0 }
     }
 
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     fn files(&self) -> PairFiles {
         PairFiles {
-            certificate: self.folder.join("tls.crt"),
-            key: self.folder.join("tls.key"),
+            certificate: self.path("tls.crt"),
+            key: self.path("tls.key"),
             host: Some(NAME.to_owned()),
             callers: None,
         }
@@ -47,15 +50,15 @@ impl Mount {
     fn swap(&mut self, certificate: Option<&str>, key: Option<&str>) {
         self.generation += 1;
         let generation = format!("..{}", self.generation);
-        let folder = self.folder.join(&generation);
+        let folder = self.path(&generation);
         fs::create_dir(&folder).unwrap();
         for (file, contents) in [("tls.crt", certificate), ("tls.key", key)] {
             if let Some(contents) = contents {
                 fs::write(folder.join(file), contents).unwrap();
             }
         }
-        symlink(&generation, self.folder.join("..data_tmp")).unwrap();
-        fs::rename(self.folder.join("..data_tmp"), self.folder.join("..data")).unwrap();
+        symlink(&generation, self.path("..data_tmp")).unwrap();
+        fs::rename(self.path("..data_tmp"), self.path("..data")).unwrap();
     }
 }
 
@@ -68,8 +71,8 @@ struct Followed {
 }
 
 impl Followed {
-    fn start(name: &str) -> Self {
-        let (mut mount, ca) = (Mount::new(name), TestCa::new());
+    fn start() -> Self {
+        let (mut mount, ca) = (Mount::new(), TestCa::new());
         let (certificate, key) = ca.issue(2020, 2050);
         mount.swap(Some(&certificate), Some(&key));
         let (report, reports) = channel();
@@ -98,7 +101,7 @@ fn served(current: Current) -> PortServer {
 
 #[tokio::test]
 async fn a_renewed_pair_is_served_to_new_connections_while_old_ones_go_on() {
-    let mut followed = Followed::start("renewed");
+    let mut followed = Followed::start();
     let server = served(followed.watch.current());
     let connector = followed.ca.usual_client();
     let mut old = Client::connect(server.address(), &connector).await.unwrap();
@@ -185,7 +188,7 @@ fn bad_pairs(ca: &TestCa, (certificate, key): (&str, &str)) -> Vec<Bad> {
 
 #[tokio::test]
 async fn a_bad_renewal_is_reported_and_the_last_good_pair_stays() {
-    let mut followed = Followed::start("bad");
+    let mut followed = Followed::start();
     let server = served(followed.watch.current());
     let connector = followed.ca.usual_client();
     let mut live = Client::connect(server.address(), &connector).await.unwrap();
@@ -210,11 +213,10 @@ async fn a_bad_renewal_is_reported_and_the_last_good_pair_stays() {
 #[tokio::test]
 async fn a_pair_rewritten_in_place_is_seen_too_and_an_unchanged_one_is_not_reported() {
     let ca = TestCa::new();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("in-place");
-    fs::create_dir_all(&folder).unwrap();
+    let folder = tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let files = PairFiles {
-        certificate: folder.join("a.pem"),
-        key: folder.join("b.pem"),
+        certificate: folder.path().join("a.pem"),
+        key: folder.path().join("b.pem"),
         host: None,
         callers: None,
     };
@@ -246,7 +248,7 @@ async fn a_pair_rewritten_in_place_is_seen_too_and_an_unchanged_one_is_not_repor
 #[test]
 fn an_expired_pair_is_served_at_the_start_and_says_so_and_a_missing_one_is_not() {
     let ca = TestCa::new();
-    let mut mount = Mount::new("expired");
+    let mut mount = Mount::new();
     let files = mount.files();
     let missing = PairWatch::start(files.clone(), |_| {}).unwrap_err();
     assert!(matches!(&missing, PairError::Missing(path) if *path == files.certificate));

@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
         hazard: "A CSIDriver is deleted while bound PVs are of its driver.",
         consequence: "Kubernetes then takes defaults for what the object said: it attaches PVs that need no attaching, \
             and waits for an attacher that does not exist; it hands the driver neither pod nor token, and changes the \
-            owner of files where the driver forbade it. Pods that start from then on do not get their PVs.",
+            owner of files where the driver forbade it. Pods that start from then on may not get their PVs.",
         instead: "Apply the new CSIDriver over the old one. Where a field cannot be changed, let no pod that uses \
             the driver start between the two. Remove the driver once there are no PVs of it.",
     },

@@ -1,6 +1,6 @@
 //! Declaring that a machine does not run while it does.
 
-use super::judging::detaching::declares_off;
+use super::judging::detaching::{declares_off, is_program};
 use super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
@@ -9,12 +9,14 @@ pub(super) static RULE: Rule = Rule {
     request_types: RequestTypes::of(&[RequestType::guard(Resource::Nodes, Operation::Update)]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
-        hazard: "The taint `node.kubernetes.io/out-of-service` is set on a node that is Ready.",
-        consequence: "Kubernetes deletes the pods of the node without waiting for them, and detaches their disks at \
-            once, although the machine runs and writes to them. A second node attaches the disks, and two machines \
-            write to one file system.",
+        hazard: "A person sets the taint `node.kubernetes.io/out-of-service` on a node that is Ready. Service accounts \
+            are warned: programs that fence nodes set it after they have restarted the machine.",
+        consequence: "The attach/detach controller no longer waits until disks are unmounted: it detaches them while \
+            pods on the node write to them, and with the effect NoExecute the pods are evicted. A second node attaches \
+            the disks, and two machines write to one file system.",
         instead: "To empty a node that runs, use `kubectl drain`. If the machine is to be replaced, turn it off, wait \
-            until the node is not Ready, then set the taint. Remove the taint before the machine starts again.",
+            until the node is not Ready, then set the taint. Remove it once the pods run elsewhere and the machine \
+            works again.",
     },
     denied: &[Example::new("declaring a node out of service that is Ready")
         .given("node n1 ready")
@@ -47,10 +49,11 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let text = format!(
-        "node \"{}\" is Ready, so its machine runs; with this taint its pods are deleted and their disks detached at \
-         once, and a second node would write to disks to which this one still writes; drain the node, or turn its \
-         machine off and wait until the node is not Ready",
+        "node \"{}\" is Ready, so its machine runs; with this taint Kubernetes detaches disks without waiting until they \
+         are unmounted, and a second node would write to disks to which this one still writes; drain the node, or turn \
+         its machine off and wait until the node is not Ready",
         transition.latest().node.name
     );
-    vec![Violation::new("spec.taints", text)]
+    let violation = Violation::new("spec.taints", text);
+    vec![if is_program(change) { violation.as_warning() } else { violation }]
 }

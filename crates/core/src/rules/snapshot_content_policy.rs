@@ -1,7 +1,7 @@
 //! Letting a snapshot go with its VolumeSnapshot.
 
 use super::prelude::*;
-use crate::model::{ReclaimPolicy, SnapshotContent};
+use crate::model::{Deletion, ReclaimPolicy, SnapshotContent};
 
 pub(super) static RULE: Rule = Rule {
     id: "snapshot-content-policy",
@@ -10,13 +10,13 @@ pub(super) static RULE: Rule = Rule {
         Resource::SnapshotContents,
         Operation::Update,
     )]),
-    options: RuleOptions::DEFAULT,
+    options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
         hazard: "The deletionPolicy of a VolumeSnapshotContent is changed from Retain to Delete.",
         consequence: "With its VolumeSnapshot, or the Namespace of that, the snapshot in the storage is then deleted, a \
             backup for one. This cannot be undone.",
         instead: "Keep Retain as long as the snapshot is needed. To remove a snapshot that is not needed, set Delete, \
-            then delete its VolumeSnapshot.",
+            then delete its VolumeSnapshot, or the VolumeSnapshotContent if that is gone.",
     },
     denied: &[Example::new("a retained snapshot comes to go with its VolumeSnapshot")
         .given("content snap-a Retain db/nightly")
@@ -47,9 +47,13 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
 }
 
 fn text(content: &SnapshotContent) -> String {
+    let when = match content.deletion {
+        Deletion::NotAsked => format!("with VolumeSnapshot \"{}\", if that exists", content.snapshot),
+        Deletion::Terminating => "soon, as it is being deleted already".to_owned(),
+    };
     format!(
-        "VolumeSnapshotContent \"{}\" would change from Retain to Delete; its snapshot would be deleted with \
-         VolumeSnapshot \"{}\"; keep Retain as long as the snapshot is needed",
-        content.name, content.snapshot
+        "VolumeSnapshotContent \"{}\" would change from Retain to Delete; its snapshot in the storage would be deleted \
+         {when}; keep Retain as long as the snapshot is needed",
+        content.name
     )
 }

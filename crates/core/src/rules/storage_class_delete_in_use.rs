@@ -1,7 +1,7 @@
 //! Deleting a StorageClass of which there are volumes, or for which claims wait.
 
 use super::prelude::*;
-use crate::model::{Class, ClaimKey, VolumeClass};
+use crate::model::{ClaimKey, Class, Provisioner, VolumeClass};
 
 pub(super) static RULE: Rule = Rule {
     id: "storage-class-delete-in-use",
@@ -10,8 +10,9 @@ pub(super) static RULE: Rule = Rule {
     options: RuleOptions::DEFAULT,
     page: Page {
         hazard: "A StorageClass is deleted while bound PVs are of it, or PVCs wait for a PV of it.",
-        consequence: "Data stays. But no PVC of the class can be expanded any more, and every new one stays Pending: \
-            the next replica of a StatefulSet, a restored backup.",
+        consequence: "Data stays. But no PVC of the class can be expanded any more, and for new ones nothing makes a \
+            PV: the next replica of a StatefulSet, a restored backup. If PVs are made by hand, new PVCs of the class \
+            are bound at once, wherever their pods can run: for local PVs that is often the wrong node.",
         instead: "Keep the class as long as there are PVCs of it. To change its parameters, make a class of another \
             name for new PVCs: a class cannot be changed, and PVs keep what they were made with.",
     },
@@ -53,8 +54,10 @@ fn of_bound(class: &Class, evidence: &Evidence<'_>) -> Option<Violation> {
     };
     let text = format!(
         "PV \"{}\", bound to PVC \"{key}\", is of StorageClass \"{}\"{more}; without the class no such PVC can be \
-         expanded, and new ones stay Pending; keep it, and make a class of another name for other parameters",
-        volume.name, class.name
+         expanded, and {}; keep it, and make a class of another name for other parameters",
+        volume.name,
+        class.name,
+        of_new_ones(class)
     );
     Some(Violation::new("metadata.name", text).depending_on(dependency))
 }
@@ -73,10 +76,19 @@ fn of_waiting(class: &Class, evidence: &Evidence<'_>) -> Option<Violation> {
         more => (format!(" and {more} more"), "wait"),
     };
     let text = format!(
-        "PVC \"{key}\"{more} {wait} for a PV of StorageClass \"{}\"; without the class nothing makes one, and pods \
-         that use it do not start; keep the class until it is bound",
-        class.name
+        "PVC \"{key}\"{more} {wait} for a PV of StorageClass \"{}\"; without the class {}; keep the class until it is \
+         bound",
+        class.name,
+        of_new_ones(class)
     );
     let dependency = Dependency::on(Read::Claim(key.clone()), evidence.claim(key));
     Some(Violation::new("metadata.name", text).depending_on(dependency))
+}
+
+/// What becomes of PVCs without a PV.
+fn of_new_ones(class: &Class) -> &'static str {
+    match class.provisioner {
+        Provisioner::Named(_) => "PVCs without a PV stay Pending",
+        Provisioner::Static => "PVCs without a PV are bound at once, wherever their pods can run",
+    }
 }

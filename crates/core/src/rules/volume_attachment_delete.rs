@@ -1,8 +1,8 @@
 //! Taking a disk from a node that may still write to it.
 
-use super::judging::detaching::{is_by_hand, lost_finalizer};
+use super::judging::detaching::{is_by_hand, is_program, lost_finalizer};
 use super::prelude::*;
-use crate::model::{Deletion, NodeState, VolumeAttachment};
+use crate::model::{AccessMode, VolumeAttachment};
 
 pub(super) static RULE: Rule = Rule {
     id: "volume-attachment-delete",
@@ -13,14 +13,20 @@ pub(super) static RULE: Rule = Rule {
     ]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
-        hazard: "A VolumeAttachment of a node that exists, unless it is not Ready and declared out of service, is deleted, or loses the \
-            finalizer of its driver, by an account whose work that is not.",
+        hazard: "A person deletes a VolumeAttachment that is attached, or removes the finalizer of its driver, unless \
+            its node is not Ready and declared out of service. Service accounts are warned: programs that fence nodes \
+            or move storage (Longhorn, Piraeus) do this after they have made sure that the machine is off. A node that \
+            no longer exists, and a PV that several nodes may have, are warned about too. That `status.attached` is \
+            changed by hand is not judged.",
         consequence: "The driver detaches the disk while pods on the node write to it; without the finalizer it does \
-            not detach it at all, and Kubernetes takes it for detached. Either way the disk is attached to a second \
-            node, two machines write to one file system, and it is destroyed.",
-        instead: "End the pods that use the PVC; Kubernetes then detaches the disk. If the machine does not run, turn \
-            it off for certain, then set the taint `node.kubernetes.io/out-of-service` on the node, or remove the \
-            Node: Kubernetes detaches its disks. `bindery explain pvc NAME` says what an attachment waits for.",
+            not detach it at all, and Kubernetes takes it for detached. Either way the disk can be attached to a \
+            second node, two machines write to one file system, and its data is destroyed.",
+        instead: "End the pods that use the PVC; Kubernetes then detaches the disk. If the node is not Ready, make sure \
+            that its machine is off, then set the taint `node.kubernetes.io/out-of-service` on the node: Kubernetes \
+            detaches its disks. Do not force the deletion of its pods before: Kubernetes then detaches after six \
+            minutes, whether the machine runs or not. If the driver is gone for good, make sure at the storage that \
+            the disk is not attached, then remove the finalizer with an exemption of the configuration or as a member \
+            of the group `bindery.dev:break-glass`. `bindery explain pvc NAME` says what an attachment waits for.",
     },
     denied: &[
         Example::new("deleting the VolumeAttachment of a node that is Ready")
@@ -28,11 +34,19 @@ pub(super) static RULE: Rule = Rule {
             .deletes(TARGET)
             .then(&[Fact::Has(TARGET, "/metadata/deletionTimestamp")]),
         Example::new("deleting the VolumeAttachment of a node that is not Ready")
-            .given(UNREACHABLE)
+            .given(
+                "pair pv-a db/data 10Gi RWO csi=disk.example.com\n\
+                    node n1 unreachable\n\
+                    attachment csi-a pv-a n1",
+            )
             .deletes(TARGET)
             .then(&[Fact::Has(TARGET, "/metadata/deletionTimestamp")]),
         Example::new("deleting the VolumeAttachment of a node whose machine was started again")
-            .given(STARTED_AGAIN)
+            .given(
+                "pair pv-a db/data 10Gi RWO csi=disk.example.com\n\
+                    node n1 ready out-of-service\n\
+                    attachment csi-a pv-a n1",
+            )
             .deletes(TARGET)
             .then(&[Fact::Has(TARGET, "/metadata/deletionTimestamp")]),
         Example::new("removing the driver's finalizer of a VolumeAttachment that is being deleted")
@@ -49,18 +63,23 @@ pub(super) static RULE: Rule = Rule {
             .given(ATTACHED)
             .by(Persona::AttachDetach)
             .deletes(TARGET),
-        Example::new("a driver removing its finalizer once it has detached the disk")
+        Example::new("a driver removing its finalizer while it detaches the disk")
             .given(DETACHING)
             .by(Persona::Driver)
             .merges(TARGET, NO_FINALIZERS),
         Example::new("deleting the VolumeAttachment of a node that is declared out of service")
-            .given("pair pv-a db/data 10Gi RWO csi=disk.example.com\nnode n1 unreachable out-of-service\nattachment csi-a pv-a n1")
-            .deletes(TARGET),
-        Example::new("deleting the VolumeAttachment of a node that is gone")
-            .given("pair pv-a db/data 10Gi RWO csi=disk.example.com\nattachment csi-a pv-a n1")
+            .given(
+                "pair pv-a db/data 10Gi RWO csi=disk.example.com\n\
+                    node n1 unreachable out-of-service\n\
+                    attachment csi-a pv-a n1",
+            )
             .deletes(TARGET),
         Example::new("deleting a VolumeAttachment that attaches nothing yet")
-            .given("pair pv-a db/data 10Gi RWO csi=disk.example.com\nnode n1 ready\nattachment csi-a pv-a n1 pending")
+            .given(
+                "pair pv-a db/data 10Gi RWO csi=disk.example.com\n\
+                    node n1 ready\n\
+                    attachment csi-a pv-a n1 pending",
+            )
             .deletes(TARGET),
         Example::new("labelling a VolumeAttachment").given(ATTACHED).merges(TARGET, LABEL),
     ],
@@ -70,12 +89,17 @@ pub(super) static RULE: Rule = Rule {
 const TARGET: &str = "volumeattachment/csi-a";
 const ATTACHED: &str = "pair pv-a db/data 10Gi RWO csi=disk.example.com\n\
     node n1 ready\nattachment csi-a pv-a n1";
-const UNREACHABLE: &str = "pair pv-a db/data 10Gi RWO csi=disk.example.com\n\
-    node n1 unreachable\nattachment csi-a pv-a n1";
-const STARTED_AGAIN: &str = "pair pv-a db/data 10Gi RWO csi=disk.example.com\n\
-    node n1 ready out-of-service\nattachment csi-a pv-a n1";
 const DETACHING: &str = "pair pv-a db/data 10Gi RWO csi=disk.example.com\n\
     node n1 ready\nattachment csi-a pv-a n1 terminating";
+
+/// What is known of the machine that has the disk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Machine {
+    Runs,
+    MayRun,
+    /// There is no node of this name: that says nothing of a machine.
+    HasNoNode,
+}
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let ChangedObject::Attachment(transition) = &change.subject else { return Vec::new() };
@@ -84,49 +108,62 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     };
     let lookup = evidence.node_state(&old.node);
     let machine = match lookup {
-        Lookup::Absent => return Vec::new(),
-        // A machine that was started again may keep the taint for a while.
-        Lookup::Present(state) if state.is_out_of_service && !state.is_ready => return Vec::new(),
-        Lookup::Present(state) => machine(state),
-        Lookup::Unknown => "which may exist",
+        Lookup::Absent => Machine::HasNoNode,
+        Lookup::Present(state) if state.is_ready => Machine::Runs,
+        Lookup::Present(state) if state.is_out_of_service => return Vec::new(),
+        Lookup::Present(_) | Lookup::Unknown => Machine::MayRun,
+    };
+    let (field, text) = match transition.proposed().and_then(|new| lost_finalizer(old, new)) {
+        Some(finalizer) => ("metadata.finalizers", of_finalizer(old, finalizer, machine)),
+        None => ("metadata.name", of_deletion(old, machine)),
     };
     let dependency = Dependency::on(Read::NodeState(old.node.clone()), lookup);
-    let violation = match transition.proposed().and_then(|new| lost_finalizer(old, new)) {
-        Some(finalizer) => of_finalizer(old, finalizer, machine),
-        // The driver has not attached it, or has detached it, or detaches it anyway.
-        None if !old.is_attached || old.deletion == Deletion::Terminating => return Vec::new(),
-        None => of_deletion(old, machine),
+    let violation = Violation::new(field, text).depending_on(dependency);
+    let is_mild =
+        machine == Machine::HasNoNode || is_program(change) || is_of_several(old, evidence);
+    vec![if is_mild { violation.as_warning() } else { violation }]
+}
+
+/// Returns whether several nodes may have the volume at a time anyway.
+fn is_of_several(attachment: &VolumeAttachment, evidence: &Evidence<'_>) -> bool {
+    let volume = attachment.volume.as_ref().and_then(|name| evidence.volume(name).present());
+    let shared = [AccessMode::ReadWriteMany, AccessMode::ReadOnlyMany];
+    volume.is_some_and(|volume| shared.iter().any(|mode| volume.access_modes.has(*mode)))
+}
+
+fn of_deletion(attachment: &VolumeAttachment, machine: Machine) -> String {
+    let (disk, node) = (disk(attachment), &attachment.node);
+    match machine {
+        Machine::Runs => format!(
+            "{disk} is attached to node \"{node}\", which is Ready; it would be detached while pods there write to it, \
+             and a second node could write to it too; end the pods that use it and Kubernetes detaches it"
+        ),
+        Machine::MayRun => format!(
+            "{disk} is attached to node \"{node}\", which may still run; it would be detached while pods there write to \
+             it, and a second node could write to it too; make sure that the machine is off, then set the taint \
+             node.kubernetes.io/out-of-service on the node: Kubernetes detaches it"
+        ),
+        Machine::HasNoNode => format!(
+            "{disk} is attached to node \"{node}\", which no longer exists; if its machine runs, two nodes could write \
+             to the disk; make sure that the machine is off first"
+        ),
+    }
+}
+
+fn of_finalizer(attachment: &VolumeAttachment, finalizer: &str, machine: Machine) -> String {
+    let node = match machine {
+        Machine::Runs => "which is Ready",
+        Machine::MayRun => "which may still run",
+        Machine::HasNoNode => "which no longer exists",
     };
-    vec![violation.depending_on(dependency)]
-}
-
-fn machine(state: &NodeState) -> &'static str {
-    if state.is_ready { "which is Ready" } else { "which is not Ready and may still run" }
-}
-
-fn of_deletion(attachment: &VolumeAttachment, machine: &str) -> Violation {
-    let text = format!(
-        "{} is attached to node \"{}\", {machine}; it would be detached while pods there write to it, and a second \
-         node could write to it too; end the pods that use it and Kubernetes detaches it; if the machine is turned \
-         off for certain, set the taint node.kubernetes.io/out-of-service on the node instead",
-        disk(attachment),
-        attachment.node
-    );
-    Violation::new("metadata.name", text)
-}
-
-fn of_finalizer(attachment: &VolumeAttachment, finalizer: &str, machine: &str) -> Violation {
-    let text = format!(
-        "finalizer {finalizer} of VolumeAttachment \"{}\" would be removed while {} {} to node \"{}\", {machine}; \
-         Kubernetes would take it for detached and attach it to a second node; leave the finalizer to the driver, or \
-         set the taint node.kubernetes.io/out-of-service once the machine is turned off for certain",
+    format!(
+        "finalizer {finalizer} of VolumeAttachment \"{}\" would be removed while {} is attached to node \"{}\", \
+         {node}; Kubernetes would take it for detached and attach it to a second node; leave the finalizer to the \
+         driver; if there is none any more, make sure at the storage that the disk is not attached",
         attachment.name,
         disk(attachment),
-        if attachment.is_attached { "is attached" } else { "may be attached" },
         attachment.node
-    );
-    let violation = Violation::new("metadata.finalizers", text);
-    if attachment.is_attached { violation } else { violation.as_warning() }
+    )
 }
 
 fn disk(attachment: &VolumeAttachment) -> String {

@@ -17,6 +17,7 @@ use crate::api::list::{ListText, usual_list};
 use crate::cli::exit::Failure;
 use crate::cli::input::listing::{Listing, SNAPSHOT_KIND};
 use crate::cli::input::metadata::{DEFAULT_NAMESPACE, JsonText};
+use crate::cli::input::object_id::ObjectKind;
 use crate::cli::input::text::{error_reason, not_json};
 
 /// An object in a text.
@@ -32,6 +33,7 @@ pub(in crate::cli) struct DumpObject<'a> {
 #[derive(Debug, Default)]
 struct Head<'a> {
     kind: Option<Cow<'a, str>>,
+    api_version: Option<Cow<'a, str>>,
     /// Whether metadata was seen; what has a kind says it before.
     has_metadata: bool,
     /// The metadata of what was read to its end.
@@ -107,13 +109,16 @@ impl<'a> DumpItem<'a> {
         source: &str,
         found: &mut Vec<DumpObject<'a>>,
     ) -> Result<(), Failure> {
-        let head = self.head(source)?;
-        if let Some((of_list, texts)) = head.of_items(&self.of_list).zip(head.items) {
+        let mut head = self.head(source)?;
+        if let Some((of_list, texts)) = head.of_items(&self.of_list).zip(head.items.take()) {
             return texts.iter().try_for_each(|text| {
                 DumpItem { text, of_list: of_list.clone() }.find(source, found)
             });
         }
-        let kind = head.kind.unwrap_or_else(|| Cow::Owned(self.of_list.to_string()));
+        let kind = match head.kind {
+            Some(_) => head.qualified_kind(),
+            None => Cow::Owned(self.of_list.to_string()),
+        };
         found.push(DumpObject { kind, text: self.text });
         Ok(())
     }
@@ -150,6 +155,7 @@ impl<'a> Head<'a> {
     fn of(list: ListText<'a>) -> Self {
         Self {
             kind: list.kind.map(Cow::Owned),
+            api_version: list.api_version.map(Cow::Owned),
             has_metadata: list.metadata.is_some(),
             metadata: list.metadata.map(|metadata| metadata.0),
             items: list.items.map(|items| items.into_iter().map(|item| item.0).collect()),
@@ -175,13 +181,26 @@ impl<'a> Head<'a> {
         let list = self.metadata.map(serde_json::from_str);
         let Position { r#continue } = list.and_then(Result::ok).unwrap_or_default();
         let is_page = r#continue.is_some_and(|token| !token.0.is_empty());
-        Listing::of(self.kind.as_deref().unwrap_or_default(), is_page)
+        Listing::of(&self.qualified_kind(), is_page)
+    }
+
+    /// Its kind, empty if it says none; after its API group if that has a kind of a name that decisions read.
+    fn qualified_kind(&self) -> Cow<'a, str> {
+        let kind = self.kind.clone().unwrap_or_default();
+        let known = ObjectKind::from_name(kind.strip_suffix("List").unwrap_or(&kind));
+        match (known, &self.api_version) {
+            (Some(known), Some(version)) if !known.is_of_group(version) => {
+                Cow::Owned(format!("{version}/{kind}"))
+            }
+            _ => kind,
+        }
     }
 
     /// If it is that of a list: the kind of the items, empty if the list gives none. `of_list` as of an
     /// [`DumpItem`].
     fn of_items(&self, of_list: &str) -> Option<Arc<str>> {
-        let kind = self.kind.as_deref().unwrap_or(of_list);
+        let own = self.kind.as_ref().map(|_| self.qualified_kind());
+        let kind = own.as_deref().unwrap_or(of_list);
         if kind == SNAPSHOT_KIND {
             return Some(Arc::default());
         }
@@ -236,6 +255,10 @@ impl<'de> Visitor<'de> for HeadReader<'_, 'de> {
                 ("kind", _) => {
                     let kind: Option<JsonText<'de>> = map.next_value()?;
                     self.head.kind = kind.map(|text| text.0);
+                }
+                ("apiVersion", _) => {
+                    let version: Option<JsonText<'de>> = map.next_value()?;
+                    self.head.api_version = version.map(|text| text.0);
                 }
                 ("items", _) => {
                     let items: Option<Vec<&RawValue>> = map.next_value()?;

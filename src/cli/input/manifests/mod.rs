@@ -243,13 +243,16 @@ impl Reader<'_> {
         if kind == STATEFUL_SET {
             return self.stateful_set(&node, place);
         }
+        let version = node.get("apiVersion");
+        let is_of_group = |kind: &ObjectKind| {
+            version.and_then(TreeNode::text).is_none_or(|version| kind.is_of_group(version))
+        };
+        let known = ObjectKind::from_name(&kind).filter(is_of_group);
         // Pods are read from dumps only.
-        let Some(kind) = ObjectKind::from_name(&kind).filter(|kind| *kind != ObjectKind::Pod)
-        else {
+        let Some(kind) = known.filter(|kind| *kind != ObjectKind::Pod) else {
             self.input.others += 1;
             return Ok(());
         };
-        let version = node.get("apiVersion");
         if version.is_some_and(|version| version.text() != Some(kind.version())) {
             let text = format!(
                 "{} is judged in apiVersion {} only; correct apiVersion",

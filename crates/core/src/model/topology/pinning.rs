@@ -7,12 +7,15 @@ use super::{Node, NodeAffinity, NodeExpression, NodeName, NodeTerm};
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
 impl NodeAffinity {
-    /// Returns whether it admits this node by its name, or by a label that has the name or the hostname of the node as
-    /// its value. So the drivers that keep data on nodes write it; one that asks for a zone names no node.
+    /// Returns whether it admits this node only: each term asks for its name, or for a label that has the name or the
+    /// hostname of the node as its value. So the drivers that keep data on one node write it; one that asks for a zone
+    /// names no node, and one with a term for each replica names several.
     pub fn names(&self, node: &Node) -> bool {
         match self {
             Self::Unrestricted | Self::Unread(_) => false,
-            Self::Required(terms) => terms.iter().any(|term| term.admits(node) && term.names(node)),
+            Self::Required(terms) => {
+                !terms.is_empty() && terms.iter().all(|term| term.admits(node) && term.names(node))
+            }
         }
     }
 }
@@ -61,5 +64,11 @@ mod tests {
         assert!(!NodeAffinity::Unrestricted.names(&node));
         let name = NodeName::new("metadata.name", "In", &["n1"]).unwrap();
         assert!(NodeAffinity::Required(vec![NodeTerm::new(Vec::new(), vec![name])]).names(&node));
+        let of = |node: &str| {
+            NodeTerm::new(vec![NodeExpression::new(HOSTNAME, "In", &[node]).unwrap()], Vec::new())
+        };
+        let replicas = NodeAffinity::Required(vec![of("host-1"), of("host-2")]);
+        assert!(!replicas.names(&node), "a term for each replica");
+        assert!(!NodeAffinity::Required(Vec::new()).names(&node));
     }
 }

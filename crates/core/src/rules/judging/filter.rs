@@ -10,10 +10,10 @@ use super::actor::{
 use super::change::{Change, ChangedObject, Part, SpecChange, Transition};
 use super::detaching;
 use super::expansion;
+use super::looked_at;
 use super::namespace_labels;
 use super::read_access::{self, ReadAccess, is_restricted};
 use super::rule::{Endpoint, Operation, Resource, address, spelling};
-use super::snapshot_policy;
 use crate::model::annotations::{
     ALLOWED_NAMESPACES, BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIM_PROTECTION, EXTERNAL_DELETION,
     IN_TREE_DELETION, LEGACY_CLASS, MIGRATED_TO, PROVISIONED_BY, TENANT, VOLUME_PROTECTION,
@@ -153,7 +153,7 @@ pub fn conditions(endpoint: Endpoint, setting: Setting<'_>) -> Vec<Condition> {
     if matches!(endpoint, Endpoint::Advise | Endpoint::Restricted) {
         conditions.push(not_control_plane());
         conditions.push(by_read_access(endpoint));
-        conditions.push(condition("no-other-field-of-snapshots", snapshot_policy::expression()));
+        conditions.push(condition("looked-at-by-a-rule", looked_at::expression()));
     }
     conditions.push(own);
     conditions
@@ -189,7 +189,7 @@ pub fn reaches(
 /// Returns whether the rules of `advise` judge a change of its asker, through whichever endpoint it comes:
 /// what the control plane does is its own, but for objects that it makes from the wishes of others.
 pub fn is_advised(change: &Change) -> bool {
-    is_create(change) || !is_control_plane(change) && !snapshot_policy::keeps_policy(change)
+    is_create(change) || !is_control_plane(change) && looked_at::is_looked_at(change)
 }
 
 /// Returns whether a change can harm bound data: the predicate behind guard's condition.
@@ -207,8 +207,12 @@ pub fn is_dangerous(change: &Change) -> bool {
         ChangedObject::Claim(Transition::Update { old, new }) => {
             dropped(user, &old.finalizers, &new.finalizers).next().is_some()
         }
-        ChangedObject::Attachment(transition) => detaching::is_by_hand(change, transition),
-        ChangedObject::Node(transition) => detaching::declares_off(transition),
+        ChangedObject::Attachment(transition) => {
+            !detaching::is_program(change) && detaching::is_by_hand(change, transition)
+        }
+        ChangedObject::Node(transition) => {
+            !detaching::is_program(change) && detaching::declares_off(transition)
+        }
         ChangedObject::Volume(Transition::Create(_))
         | ChangedObject::Claim(Transition::Create(_) | Transition::Delete(_))
         | ChangedObject::Namespace(_)
@@ -373,11 +377,12 @@ fn spelled_all(writes: &[(Resource, Operation)]) -> String {
 /// [`is_dangerous`] of an update or deletion.
 fn dangerous() -> String {
     format!(
-        "request.resource.resource == 'volumeattachments' ? {} : \
-         request.resource.resource == 'nodes' ? {} : {}",
-        detaching::of_attachment(),
-        detaching::of_node(),
-        of_pair(),
+        "request.resource.resource == 'volumeattachments' ? {person} && {attachment} : \
+         request.resource.resource == 'nodes' ? {person} && {node} : {pair}",
+        person = detaching::of_person(),
+        attachment = detaching::of_attachment(),
+        node = detaching::of_node(),
+        pair = of_pair(),
     )
 }
 

@@ -299,7 +299,7 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
         "rules": [
             everything("", &["persistentvolumes", "persistentvolumes/status", "persistentvolumeclaims",
                 "persistentvolumeclaims/status", "pods", "events"]),
-            everything("storage.k8s.io", &["storageclasses", "volumeattachments", "volumeattributesclasses", "csidrivers"]),
+            everything("storage.k8s.io", &["storageclasses", "volumeattachments", "volumeattachments/status", "volumeattributesclasses", "csidrivers"]),
             everything("snapshot.storage.k8s.io", &["volumesnapshotcontents"]),
             everything("events.k8s.io", &["events"]),
             everything("coordination.k8s.io", &["leases"]),

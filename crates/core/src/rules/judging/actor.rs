@@ -97,8 +97,6 @@ pub enum Actor {
     ClaimProtection,
     /// The garbage collector.
     GarbageCollector,
-    /// The attach/detach controller.
-    AttachDetach,
     /// A populator that the configuration trusts.
     Populator,
     /// A provisioner that the configuration trusts.
@@ -118,7 +116,6 @@ impl Actor {
             PV_PROTECTION => Self::VolumeProtection,
             PVC_PROTECTION => Self::ClaimProtection,
             GARBAGE_COLLECTOR => Self::GarbageCollector,
-            ATTACH_DETACH => Self::AttachDetach,
             _ if is_in(&trusted.binders) => Self::Binder,
             _ if is_in(&trusted.populators) => Self::Populator,
             _ if is_in(&trusted.provisioners) => Self::Provisioner,

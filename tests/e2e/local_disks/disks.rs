@@ -8,6 +8,9 @@ use std::io::Read as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
+
+use crate::eventually::eventually;
 
 const MIB: u64 = 1 << 20;
 
@@ -107,8 +110,13 @@ impl NodeDisks {
         device
     }
 
+    /// Unmounts, as often as it takes: so does the kubelet where a process that only looks has it open.
     pub(crate) fn unmount(&mut self, point: &Path) {
-        run("umount", &[&point.to_string_lossy()]);
+        eventually("it is unmounted", Duration::from_secs(20), || {
+            let output = Command::new("umount").arg(point).output().unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            if output.status.success() { Ok(()) } else { Err(errors) }
+        });
         self.mounts.retain(|mounted| mounted != point);
     }
 

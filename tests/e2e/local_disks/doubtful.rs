@@ -77,10 +77,7 @@ fn another_disk_under_the_same_path_is_neither_offered_nor_cleaned() {
     let plane = Plane::shared(Peers::WithBinder);
     let mut scene = Scene::new(plane, "exchanged");
     let local = scene.start();
-    scene.disks.file_system("vol1", 32);
-    let volume = scene.volume("fast/vol1", "Available", "");
-    scene.bind("data", &volume);
-    scene.write_as_pod("fast/vol1");
+    let volume = scene.written("vol1", "data");
     let point = scene.disks.path("fast/vol1");
     scene.disks.unmount(&point);
     let other = scene.disks.format("other", 32);
@@ -108,10 +105,7 @@ fn a_disk_whose_volume_was_deleted_by_hand_is_held_and_its_data_stays() {
     let plane = Plane::shared(Peers::WithBinder);
     let mut scene = Scene::new(plane, "byhand");
     let local = scene.start();
-    scene.disks.file_system("vol1", 32);
-    let volume = scene.volume("fast/vol1", "Available", "");
-    scene.bind("data", &volume);
-    scene.write_as_pod("fast/vol1");
+    let volume = scene.written("vol1", "data");
     scene.delete_volume_by_hand(&volume);
     let reported = scene.event(&local, "VolumeDeletedByHand");
     assert!(
@@ -156,10 +150,7 @@ fn a_disk_is_not_cleaned_while_a_pod_has_it_mounted() {
     let plane = Plane::shared(Peers::WithBinder);
     let mut scene = Scene::new(plane, "mounted");
     let local = scene.start();
-    scene.disks.file_system("vol1", 32);
-    let volume = scene.volume("fast/vol1", "Available", "");
-    scene.bind("data", &volume);
-    scene.write_as_pod("fast/vol1");
+    let volume = scene.written("vol1", "data");
     let (source, point) = (scene.disks.path("fast/vol1"), scene.pod_mount());
     scene.disks.mount(&["--bind", &source.to_string_lossy()], &point);
     scene.delete_claim("data");

@@ -48,10 +48,7 @@ fn a_released_volume_deleted_while_nothing_runs_leaves_its_data_to_no_other() {
     let plane = Plane::shared(Peers::WithBinder);
     let mut scene = Scene::new(plane, "uncleaned");
     let local = scene.start();
-    scene.disks.file_system("vol1", 32);
-    let volume = scene.volume("fast/vol1", "Available", "");
-    scene.bind("data", &volume);
-    scene.write_as_pod("fast/vol1");
+    let volume = scene.written("vol1", "data");
     local.kill();
     scene.delete_claim("data");
     scene.volume("fast/vol1", "Released", "");
@@ -67,10 +64,7 @@ fn a_bound_volume_that_is_being_deleted_keeps_its_data() {
     let plane = Plane::shared(Peers::WithBinder);
     let mut scene = Scene::new(plane, "terminating");
     let local = scene.start();
-    scene.disks.file_system("vol1", 32);
-    let volume = scene.volume("fast/vol1", "Available", "");
-    scene.bind("data", &volume);
-    scene.write_as_pod("fast/vol1");
+    let volume = scene.written("vol1", "data");
     let path = volume_path(name(&volume));
     plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
     wait(super::doubtful::QUIET);

@@ -187,6 +187,17 @@ impl<'a> Scene<'a> {
         self.disks.unmount(&point);
     }
 
+    /// A new file system that was offered, bound to a claim of this name and written to: its volume as it was offered.
+    #[track_caller]
+    pub(crate) fn written(&mut self, disk: &str, claim: &str) -> Value {
+        self.disks.file_system(disk, 32);
+        let entry = format!("fast/{disk}");
+        let volume = self.volume(&entry, "Available", "");
+        self.bind(claim, &volume);
+        self.write_as_pod(&entry);
+        volume
+    }
+
     /// What is on a file system.
     pub(crate) fn names(&self, entry: &str) -> Vec<String> {
         let entries = fs::read_dir(self.disks.path(entry)).unwrap().filter_map(Result::ok);

@@ -3,16 +3,24 @@
 //!
 //! Played are the kubelets: a node's status, and the event of a mount that failed (kubernetes `pkg/kubelet/events`).
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::scenarios::{await_nodes, end_pod};
 use super::scene::{Beside, Scene, play};
+use crate::eventually::eventually;
 use crate::plane::persona::{ADMIN, ARRANGER};
 use crate::predictions::explain::explain;
 use crate::sidecars::{DRIVER, Sidecar};
 use crate::storage_lifecycle::scenarios::{node, pod};
 
 const DRIVER_TURN: (&str, bool) = ("driver", true);
+
+/// How long the attach/detach controller waits at most after a failure before it tries again.
+///
+/// Kubernetes: `pkg/util/goroutinemap/exponentialbackoff`, `maxDurationBeforeRetry`.
+const BACK_OFF: Duration = Duration::from_secs(122);
 
 pub(super) fn each_fault_of_attaching_and_mounting_is_named() {
     play(Beside::Nothing, |scene| {
@@ -67,7 +75,7 @@ fn expect(
     parts: &[&str],
 ) {
     let world = &scene.world;
-    scene.await_that(&format!("pod {pod} is explained as {step}"), || {
+    eventually(&format!("pod {pod} is explained as {step}"), BACK_OFF * 2, || {
         let (explanation, code) = explain(world.plane, ADMIN, world.name, &format!("pod/{pod}"));
         let one = &explanation["attachments"][0];
         let message = one["message"].as_str().unwrap_or_default();
@@ -131,8 +139,8 @@ fn of_the_driver(scene: &Scene<'_>) {
     second_pod(scene, "again", "first", "small");
     let part = "cannot detach PV";
     expect(scene, "again", "detaching", DRIVER_TURN, &[part, "leave the VolumeAttachment"]);
-    // Not awaited: the attach/detach controller waits up to two minutes after a failure before it tries again.
     scene.storage.release("ControllerUnpublishVolume.before");
+    expect(scene, "again", "to_mount", ("kubelet", false), &[]);
 }
 
 /// 7 a file system that cannot be mounted.

@@ -7,9 +7,10 @@ use super::volume::{Wanted, volume};
 use crate::disks::{DiskIdentity, DiskMark, LocalVolume, stated_capacity};
 use crate::model::annotations::{
     DISK_DEVICE, DISK_FILE_SYSTEM, DISK_FOLDER, DISK_MACHINE, DISK_MAPPING, DISK_MARK,
-    DISK_PARTITION, DISK_SERIAL, DISK_SIZE, DISK_WWN, LOCAL_DISK, LOCAL_NODE, PROVISIONED_BY,
+    DISK_PARTITION, DISK_SERIAL, DISK_SIZE, DISK_WWN, LOCAL_DISK, LOCAL_NODE, POLICY_BEFORE,
+    PROVISIONED_BY,
 };
-use crate::model::{Backend, ResourceVersion, Uid, VolumeName};
+use crate::model::{Backend, ReclaimPolicy, ResourceVersion, Uid, VolumeClass, VolumeName};
 
 wire! {
     struct DiskVolumeWire<'a> {
@@ -43,6 +44,11 @@ pub fn local_volume(text: &str) -> Result<LocalVolume, serde_json::Error> {
         provisioned_by: read.annotations.get(PROVISIONED_BY).unwrap_or_default().into(),
         identity: identity(&annotations),
         mark: annotations.mark.filled().and_then(DiskMark::from_text),
+        class: match read.class().as_class() {
+            VolumeClass::Classless => "".into(),
+            VolumeClass::Named(class) => class.as_str().into(),
+        },
+        node_affinity: read.node_affinity,
         name: read.name,
         uid: read.uid.unwrap_or_else(|| Uid::new("")),
         version: read.version.unwrap_or_else(|| ResourceVersion::new("")),
@@ -211,6 +217,16 @@ pub fn identify_patch(
 pub fn mark_patch(mark: &DiskMark, version: &ResourceVersion) -> Value {
     let (version, mark) = (version.to_string(), mark.to_string());
     json!({"metadata": {"resourceVersion": version, "annotations": {DISK_MARK: mark}}})
+}
+
+/// Returns the merge patch that keeps the data of a volume whose claim is to go, if it still has this version, and records the
+/// reclaim policy that it had.
+pub fn retain_patch(before: &ReclaimPolicy, version: &ResourceVersion) -> Value {
+    let annotations = json!({POLICY_BEFORE: before.to_string()});
+    json!({
+        "metadata": {"resourceVersion": version.to_string(), "annotations": annotations},
+        "spec": {"persistentVolumeReclaimPolicy": "Retain"},
+    })
 }
 
 /// Returns a number of bytes as Kubernetes writes it with binary suffixes: with the largest that divides it.

@@ -8,6 +8,7 @@ mod entry;
 mod identity;
 mod mark;
 mod names;
+mod node_cleanup;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,11 @@ pub use entry::{Disk, DiskContent, DiskEntry, DiskForm, Unusable};
 pub use identity::{DiskComparison, DiskFeature, DiskIdentity};
 pub use mark::DiskMark;
 pub use names::{ProvisionerName, stated_capacity, volume_name};
+pub use node_cleanup::{
+    CleanupClaim, CleanupObservation, CleanupReplicas, CleanupStep, CleanupWaiting, NodeLossKind,
+    NodeOfVolume, OnNodeLoss, PodState, Replica, StatefulSetReplicas, next_cleanup_step,
+    volume_loss,
+};
 pub use step::{
     ClaimState, DiskObservation, DiskPolicy, DiskStep, OnContent, OnManualDelete, next_step,
 };

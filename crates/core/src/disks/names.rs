@@ -68,6 +68,16 @@ impl ProvisionerName {
     }
 }
 
+/// Returns the uid of the node for which a volume with this `pv.kubernetes.io/provisioned-by` was made; nothing if that names
+/// the node only (`useNodeNameOnly`), or is another provisioner's.
+pub(super) fn node_uid(annotation: &str) -> Option<&str> {
+    let rest = annotation.strip_prefix("local-volume-provisioner-")?;
+    let uid = rest.get(rest.len().checked_sub(UID_CHARS)?..)?;
+    is_uuid(uid).then_some(uid)
+}
+
+const UID_CHARS: usize = 36;
+
 /// Returns whether it has the form of a node's uid: another node's name may begin with this one's.
 fn is_uuid(text: &str) -> bool {
     let groups = text.split('-').map(str::len);

@@ -3,7 +3,7 @@
 use super::identity::DiskIdentity;
 use super::mark::DiskMark;
 use crate::model::{
-    Deletion, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName, VolumePhase,
+    Deletion, NodeAffinity, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName, VolumePhase,
 };
 
 /// A PersistentVolume with a `local` source.
@@ -27,6 +27,10 @@ pub struct LocalVolume {
     pub path: Box<str>,
     /// `pv.kubernetes.io/provisioned-by`; empty where that is absent.
     pub provisioned_by: Box<str>,
+    /// Its StorageClass; empty for none.
+    pub class: Box<str>,
+    /// Which nodes can reach it.
+    pub node_affinity: NodeAffinity,
     /// What the disk was recognized by when that was recorded on the volume.
     pub identity: Option<DiskIdentity>,
     /// The mark that was recorded on the volume: that of its disk may be lost with the node's own disk.

@@ -69,6 +69,8 @@ pub const DISK_SIZE: &str = "bindery.dev/disk-size";
 pub const DISK_DEVICE: &str = "bindery.dev/disk-device";
 /// Ours, on a volume: the machine-id of the node that its local disk was in. A note.
 pub const DISK_MACHINE: &str = "bindery.dev/disk-machine";
+/// Ours, on a volume: the reclaim policy that it had before its claim was deleted because its node is lost.
+pub const POLICY_BEFORE: &str = "bindery.dev/reclaim-policy-before";
 
 /// The value that a binder gives an annotation of which only the presence counts.
 pub const YES: &str = "yes";

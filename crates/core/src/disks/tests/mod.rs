@@ -2,4 +2,4 @@
 
 mod cases;
 mod killed;
-mod world;
+pub(super) mod world;

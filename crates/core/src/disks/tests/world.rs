@@ -5,7 +5,8 @@ use crate::disks::{
     volume_name,
 };
 use crate::model::{
-    ClaimKey, Deletion, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName, VolumePhase,
+    ClaimKey, Deletion, NodeAffinity, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName,
+    VolumePhase,
 };
 
 pub(super) const PATH: &str = "/mnt/disks/vol1";
@@ -42,7 +43,7 @@ pub(super) fn disk(form: DiskForm, content: DiskContent) -> Disk {
 }
 
 /// The volume as the local static provisioner makes it, with what we record on it.
-pub(super) fn volume(phase: VolumePhase, reservation: Reservation) -> LocalVolume {
+pub(in crate::disks) fn volume(phase: VolumePhase, reservation: Reservation) -> LocalVolume {
     LocalVolume {
         name: name(),
         uid: Uid::new("v1"),
@@ -53,12 +54,14 @@ pub(super) fn volume(phase: VolumePhase, reservation: Reservation) -> LocalVolum
         reservation,
         path: PATH.into(),
         provisioned_by: provisioner().annotation().into(),
+        class: "fast-disks".into(),
+        node_affinity: NodeAffinity::Unrestricted,
         identity: Some(identity("S1")),
         mark: None,
     }
 }
 
-pub(super) fn held(claim: u32) -> Reservation {
+pub(in crate::disks) fn held(claim: u32) -> Reservation {
     Reservation::Held(ClaimKey::new("db", format!("data-{claim}")), Uid::new(format!("c{claim}")))
 }
 

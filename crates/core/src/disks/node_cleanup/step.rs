@@ -1,0 +1,191 @@
+//! The next step for one volume.
+//!
+//! No step depends on what a former one did, as for disks. What was released before shows in the replicas: until the pod
+//! with the new claim is ready, no other claim of its StatefulSet is deleted.
+
+use super::evidence::{
+    CleanupClaim, CleanupReplicas, NodeOfVolume, OnNodeLoss, PodState, StatefulSetReplicas,
+};
+use super::waiting::CleanupWaiting;
+use crate::disks::LocalVolume;
+use crate::disks::names::node_uid;
+use crate::model::{
+    ClaimKey, Deletion, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumePhase,
+};
+
+/// All that a decision about one volume depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct CleanupObservation<'a> {
+    /// The volume.
+    pub volume: &'a LocalVolume,
+    /// All Nodes that its node affinity admits.
+    pub nodes: &'a [NodeOfVolume],
+    /// Whether these Nodes were read after everything else.
+    pub nodes_are_current: bool,
+    /// Whether there has been none for as long as a Node may take to be made again.
+    pub is_gone_for_long: bool,
+    /// What its StorageClass says.
+    pub on_node_loss: OnNodeLoss,
+    /// Its claim.
+    pub claim: &'a CleanupClaim,
+    /// For whom that would be made again.
+    pub replicas: &'a CleanupReplicas,
+}
+
+/// How a volume is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeLossKind {
+    /// No Node has the host name to which the volume is tied.
+    Gone,
+    /// The Node is not ready, and a person or a program has stated that its machine does not run.
+    OutOfService,
+}
+
+/// The next step for the volume of a node that may be lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CleanupStep {
+    /// Nothing, until one of the things that were observed changes.
+    Wait(CleanupWaiting),
+    /// Read the claim from the API server.
+    ReadClaim,
+    /// Read the StatefulSet of the claim and its pods.
+    ReadReplicas,
+    /// Read the Nodes again: what follows cannot be undone.
+    ReadNodes,
+    /// Set the reclaim policy to Retain and record the one before, if the volume still has this version.
+    Retain(ResourceVersion),
+    /// Delete the claim of this uid, if it still has this version.
+    DeleteClaim(ClaimKey, Uid, ResourceVersion),
+    /// Delete the volume of this uid, if it still has this version.
+    DeleteVolume(Uid, ResourceVersion),
+}
+
+/// Returns how a volume is lost, or why it is not.
+///
+/// # Errors
+///
+/// What the volume waits for, if it can be reached or that is not known.
+pub fn volume_loss(
+    volume: &LocalVolume,
+    nodes: &[NodeOfVolume],
+    is_gone_for_long: bool,
+) -> Result<NodeLossKind, CleanupWaiting> {
+    let mut kind = NodeLossKind::Gone;
+    for node in nodes {
+        kind = node_loss(volume, node)?;
+    }
+    if kind == NodeLossKind::Gone && !is_gone_for_long {
+        return Err(CleanupWaiting::NodeGoneShortly);
+    }
+    Ok(kind)
+}
+
+fn node_loss(volume: &LocalVolume, node: &NodeOfVolume) -> Result<NodeLossKind, CleanupWaiting> {
+    let name = node.name.clone();
+    match (node.is_out_of_service, node.is_ready) {
+        (true, false) => return Ok(NodeLossKind::OutOfService),
+        (true, true) => return Err(CleanupWaiting::ReadyOutOfService(name)),
+        (false, _) => {}
+    }
+    // Whether the disk is still there, the provisioner on the node says: a pod may already use what is in its place.
+    let is_rebuilt = node_uid(&volume.provisioned_by).is_some_and(|uid| *uid != *node.uid.to_string());
+    Err(match (is_rebuilt, node.is_ready) {
+        (true, _) => CleanupWaiting::NodeRebuilt(name),
+        (false, true) => CleanupWaiting::NodeServes,
+        (false, false) => CleanupWaiting::NodeNotReady(name),
+    })
+}
+
+/// Returns the next step.
+pub fn next_cleanup_step(seen: &CleanupObservation<'_>) -> CleanupStep {
+    let volume = seen.volume;
+    let kind = match volume_loss(volume, seen.nodes, seen.is_gone_for_long) {
+        Ok(kind) => kind,
+        Err(waiting) => return CleanupStep::Wait(waiting),
+    };
+    match (&volume.phase, &volume.reservation) {
+        (VolumePhase::Bound, Reservation::Held(key, _)) => bound(seen, key, kind),
+        (VolumePhase::Available, Reservation::Free) | (VolumePhase::Released, _) => unused(seen),
+        (
+            VolumePhase::Pending
+            | VolumePhase::Available
+            | VolumePhase::Bound
+            | VolumePhase::Failed
+            | VolumePhase::Unknown(_),
+            _,
+        ) => CleanupStep::Wait(CleanupWaiting::Phase(volume.phase.clone())),
+    }
+}
+
+/// A claim has the volume.
+fn bound(seen: &CleanupObservation<'_>, key: &ClaimKey, kind: NodeLossKind) -> CleanupStep {
+    let volume = seen.volume;
+    let (uid, version) = match seen.claim {
+        CleanupClaim::Unread => return CleanupStep::ReadClaim,
+        CleanupClaim::Gone => return CleanupStep::Wait(CleanupWaiting::ClaimGone),
+        CleanupClaim::Present { volume: named, .. } if named.as_ref() != Some(&volume.name) => {
+            return CleanupStep::Wait(CleanupWaiting::ClaimElsewhere);
+        }
+        CleanupClaim::Present { deletion: Deletion::Terminating, .. } => {
+            return CleanupStep::Wait(CleanupWaiting::ClaimTerminating);
+        }
+        CleanupClaim::Present { uid, version, deletion: Deletion::NotAsked, .. } => (uid, version),
+    };
+    match seen.on_node_loss {
+        OnNodeLoss::Wait => return CleanupStep::Wait(CleanupWaiting::NodeLost(kind)),
+        OnNodeLoss::Keep if volume.deletion == Deletion::Terminating => {
+            return CleanupStep::Wait(CleanupWaiting::VolumeTerminating);
+        }
+        OnNodeLoss::Keep | OnNodeLoss::Release => {}
+    }
+    let replicas = match seen.replicas {
+        CleanupReplicas::Unread => return CleanupStep::ReadReplicas,
+        CleanupReplicas::NoStatefulSet => {
+            return CleanupStep::Wait(CleanupWaiting::NoStatefulSet(kind));
+        }
+        CleanupReplicas::Of(replicas) => replicas,
+    };
+    if let Some(waiting) = unless_next(replicas) {
+        return CleanupStep::Wait(waiting);
+    }
+    if !seen.nodes_are_current {
+        return CleanupStep::ReadNodes;
+    }
+    if seen.on_node_loss == OnNodeLoss::Keep && volume.policy != ReclaimPolicy::Retain {
+        return CleanupStep::Retain(volume.version.clone());
+    }
+    CleanupStep::DeleteClaim(key.clone(), uid.clone(), version.clone())
+}
+
+/// Returns why the claim of a replica is not deleted; nothing once its pod waits for it and every other pod is ready, or
+/// waits in the same way.
+fn unless_next(replicas: &StatefulSetReplicas) -> Option<CleanupWaiting> {
+    // A pod that has a node would keep the claim Terminating; without a pod, the claim may be none that is needed.
+    if replicas.own.state != PodState::Unscheduled {
+        return Some(CleanupWaiting::PodNotWaiting(replicas.own.pod.clone()));
+    }
+    let is_ok =
+        |state: PodState, is_lost: bool| state == PodState::Ready || (state == PodState::Unscheduled && is_lost);
+    let other =
+        replicas.others.iter().find(|other| !is_ok(other.state, other.waits_for_lost_volume))?;
+    Some(CleanupWaiting::OtherReplica(other.pod.clone()))
+}
+
+/// No claim has the volume.
+fn unused(seen: &CleanupObservation<'_>) -> CleanupStep {
+    let volume = seen.volume;
+    if volume.deletion == Deletion::Terminating {
+        return CleanupStep::Wait(CleanupWaiting::VolumeTerminating);
+    }
+    match (seen.on_node_loss, &volume.policy) {
+        (OnNodeLoss::Release, ReclaimPolicy::Delete) if seen.nodes_are_current => {
+            CleanupStep::DeleteVolume(volume.uid.clone(), volume.version.clone())
+        }
+        (OnNodeLoss::Release, ReclaimPolicy::Delete) => CleanupStep::ReadNodes,
+        (
+            OnNodeLoss::Release,
+            ReclaimPolicy::Retain | ReclaimPolicy::Recycle | ReclaimPolicy::Newer(_),
+        )
+        | (OnNodeLoss::Keep | OnNodeLoss::Wait, _) => CleanupStep::Wait(CleanupWaiting::VolumeKept),
+    }
+}

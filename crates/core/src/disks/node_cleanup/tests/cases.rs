@@ -1,0 +1,206 @@
+//! Each kind of loss and each reason to wait, one by one.
+
+use crate::disks::tests::world::{held, volume};
+use crate::disks::{
+    CleanupClaim, CleanupObservation, CleanupReplicas, CleanupStep, CleanupWaiting, LocalVolume,
+    NodeLossKind, NodeOfVolume, OnNodeLoss, PodState, Replica, StatefulSetReplicas,
+    next_cleanup_step,
+};
+use crate::model::{
+    ClaimKey, Deletion, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName, VolumePhase,
+};
+
+/// The uid of the node in [`volume`].
+const NODE_UID: &str = "0a1b2c3d-4e5f-6789-abcd-ef0123456789";
+const OTHER_UID: &str = "11111111-2222-3333-4444-555555555555";
+
+fn bound() -> LocalVolume {
+    volume(VolumePhase::Bound, held(0))
+}
+
+fn node(uid: &str, is_ready: bool, is_out_of_service: bool) -> NodeOfVolume {
+    NodeOfVolume { name: "node-1".into(), uid: Uid::new(uid), is_ready, is_out_of_service }
+}
+
+fn claim(deletion: Deletion) -> CleanupClaim {
+    CleanupClaim::Present {
+        uid: Uid::new("c0"),
+        version: ResourceVersion::new("9"),
+        volume: Some(bound().name),
+        deletion,
+    }
+}
+
+fn replica(number: u32, state: PodState, waits_for_lost_volume: bool) -> Replica {
+    Replica { pod: format!("db-{number}").into(), state, waits_for_lost_volume }
+}
+
+fn replicas(own: PodState, other: PodState, waits_for_lost_volume: bool) -> CleanupReplicas {
+    CleanupReplicas::Of(StatefulSetReplicas {
+        name: "db".into(),
+        own: replica(0, own, true),
+        others: vec![
+            replica(1, PodState::Ready, false),
+            replica(2, other, waits_for_lost_volume),
+        ],
+    })
+}
+
+fn usual() -> CleanupReplicas {
+    replicas(PodState::Unscheduled, PodState::Ready, false)
+}
+
+/// A step where the node is gone, the claim waits, and everything was read.
+fn step(
+    volume: &LocalVolume,
+    on_node_loss: OnNodeLoss,
+    claim: &CleanupClaim,
+    replicas: &CleanupReplicas,
+) -> CleanupStep {
+    next_cleanup_step(&CleanupObservation {
+        volume,
+        nodes: &[],
+        nodes_are_current: true,
+        is_gone_for_long: true,
+        on_node_loss,
+        claim,
+        replicas,
+    })
+}
+
+#[test]
+fn a_claim_is_deleted_once_its_volume_is_kept() {
+    let here = claim(Deletion::NotAsked);
+    let delete = CleanupStep::DeleteClaim(
+        ClaimKey::new("db", "data-0"),
+        Uid::new("c0"),
+        ResourceVersion::new("9"),
+    );
+    assert_eq!(step(&bound(), OnNodeLoss::Release, &here, &usual()), delete);
+    let retain = CleanupStep::Retain(bound().version);
+    assert_eq!(step(&bound(), OnNodeLoss::Keep, &here, &usual()), retain);
+    let kept = LocalVolume { policy: ReclaimPolicy::Retain, ..bound() };
+    assert_eq!(step(&kept, OnNodeLoss::Keep, &here, &usual()), delete);
+    // What is needed is read first.
+    let unread = CleanupClaim::Unread;
+    assert_eq!(step(&bound(), OnNodeLoss::Keep, &unread, &usual()), CleanupStep::ReadClaim);
+    let unread = CleanupReplicas::Unread;
+    assert_eq!(step(&bound(), OnNodeLoss::Keep, &here, &unread), CleanupStep::ReadReplicas);
+    let older = CleanupObservation {
+        volume: &bound(),
+        nodes: &[],
+        nodes_are_current: false,
+        is_gone_for_long: true,
+        on_node_loss: OnNodeLoss::Keep,
+        claim: &here,
+        replicas: &usual(),
+    };
+    assert_eq!(next_cleanup_step(&older), CleanupStep::ReadNodes);
+}
+
+#[test]
+fn a_node_is_lost_only_if_it_is_gone_or_stated_to_be_off() {
+    use CleanupWaiting::{NodeGoneShortly, NodeNotReady, NodeRebuilt, NodeServes, ReadyOutOfService};
+    let gone = NodeLossKind::Gone;
+    let off = NodeLossKind::OutOfService;
+    for (nodes, is_gone_for_long, waiting) in [
+        (vec![], true, CleanupWaiting::NodeLost(gone)),
+        (vec![], false, NodeGoneShortly),
+        (vec![node(NODE_UID, true, false)], true, NodeServes),
+        (vec![node(NODE_UID, false, false)], true, NodeNotReady("node-1".into())),
+        (vec![node(NODE_UID, false, true)], false, CleanupWaiting::NodeLost(off)),
+        (vec![node(NODE_UID, true, true)], true, ReadyOutOfService("node-1".into())),
+        (vec![node(OTHER_UID, true, false)], true, NodeRebuilt("node-1".into())),
+        (vec![node(OTHER_UID, false, false)], true, NodeRebuilt("node-1".into())),
+        // Two nodes with one host name: the pod could start on either.
+        (vec![node(NODE_UID, false, true), node(NODE_UID, true, false)], true, NodeServes),
+    ] {
+        let seen = CleanupObservation {
+            volume: &bound(),
+            nodes: &nodes,
+            nodes_are_current: true,
+            is_gone_for_long,
+            on_node_loss: OnNodeLoss::Wait,
+            claim: &claim(Deletion::NotAsked),
+            replicas: &usual(),
+        };
+        assert_eq!(next_cleanup_step(&seen), CleanupStep::Wait(waiting), "{nodes:?}");
+    }
+}
+
+#[test]
+fn a_claim_waits_unless_a_pod_waits_for_it_and_the_other_replicas_are_well() {
+    use CleanupWaiting::{OtherReplica, PodNotWaiting};
+    use PodState::{Absent, NotReady, Ready, Terminating, Unscheduled};
+    let here = claim(Deletion::NotAsked);
+    for own in [Absent, Terminating, NotReady, Ready] {
+        let step = step(&bound(), OnNodeLoss::Release, &here, &replicas(own, Ready, false));
+        assert_eq!(step, CleanupStep::Wait(PodNotWaiting("db-0".into())), "{own:?}");
+    }
+    for (other, waits, is_deleted) in [
+        (Ready, false, true),
+        (Unscheduled, true, true),
+        (Unscheduled, false, false),
+        (NotReady, true, false),
+        (Absent, true, false),
+        (Terminating, false, false),
+    ] {
+        let step =
+            step(&bound(), OnNodeLoss::Release, &here, &replicas(Unscheduled, other, waits));
+        let expected = CleanupStep::Wait(OtherReplica("db-2".into()));
+        assert_eq!(step != expected, is_deleted, "{other:?} {waits} {step:?}");
+    }
+    let nobody = step(&bound(), OnNodeLoss::Release, &here, &CleanupReplicas::NoStatefulSet);
+    let waiting = CleanupWaiting::NoStatefulSet(NodeLossKind::Gone);
+    assert_eq!(nobody, CleanupStep::Wait(waiting));
+}
+
+#[test]
+fn a_claim_of_another_volume_or_on_its_way_is_left_alone() {
+    let elsewhere = CleanupClaim::Present {
+        uid: Uid::new("c0"),
+        version: ResourceVersion::new("9"),
+        volume: Some(VolumeName::new("other")),
+        deletion: Deletion::NotAsked,
+    };
+    let terminating = LocalVolume { deletion: Deletion::Terminating, ..bound() };
+    for (volume, on_loss, claim, waiting) in [
+        (bound(), OnNodeLoss::Release, CleanupClaim::Gone, CleanupWaiting::ClaimGone),
+        (bound(), OnNodeLoss::Release, elsewhere, CleanupWaiting::ClaimElsewhere),
+        (
+            bound(),
+            OnNodeLoss::Release,
+            claim(Deletion::Terminating),
+            CleanupWaiting::ClaimTerminating,
+        ),
+        // It would go with the claim.
+        (
+            terminating,
+            OnNodeLoss::Keep,
+            claim(Deletion::NotAsked),
+            CleanupWaiting::VolumeTerminating,
+        ),
+    ] {
+        assert_eq!(step(&volume, on_loss, &claim, &usual()), CleanupStep::Wait(waiting));
+    }
+}
+
+#[test]
+fn only_a_volume_that_is_to_be_released_and_has_no_claim_is_deleted() {
+    let retained =
+        LocalVolume { policy: ReclaimPolicy::Retain, ..volume(VolumePhase::Released, held(0)) };
+    for (volume, on_loss, is_deleted) in [
+        (volume(VolumePhase::Released, held(0)), OnNodeLoss::Release, true),
+        (volume(VolumePhase::Available, Reservation::Free), OnNodeLoss::Release, true),
+        (volume(VolumePhase::Available, held(0)), OnNodeLoss::Release, false),
+        (volume(VolumePhase::Released, held(0)), OnNodeLoss::Keep, false),
+        (volume(VolumePhase::Available, Reservation::Free), OnNodeLoss::Keep, false),
+        (volume(VolumePhase::Released, held(0)), OnNodeLoss::Wait, false),
+        (retained, OnNodeLoss::Release, false),
+        (volume(VolumePhase::Failed, held(0)), OnNodeLoss::Release, false),
+    ] {
+        let deleted = CleanupStep::DeleteVolume(volume.uid.clone(), volume.version.clone());
+        let step = step(&volume, on_loss, &CleanupClaim::Unread, &CleanupReplicas::Unread);
+        assert_eq!(step == deleted, is_deleted, "{volume:?} {on_loss:?} {step:?}");
+    }
+}

@@ -29,6 +29,7 @@ pub mod secret;
 pub mod server;
 mod snapshot;
 mod spec_change;
+pub mod stateful_set;
 mod storage;
 pub mod topology;
 pub mod volume;

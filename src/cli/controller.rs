@@ -1,7 +1,5 @@
 //! `bindery controller`: hands its arguments to the bind loop and waits for the signal to end.
 
-use std::net::{SocketAddr, TcpListener};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use super::args::ControllerArgs;
@@ -15,14 +13,8 @@ use crate::controller::mode::ControllerMode;
 use crate::controller::run::{ControllerSettings, run_metered};
 use crate::controller::{certificates, health};
 use crate::file_watch::configuration::ConfigurationSource;
-use crate::listen::listen;
 use crate::telemetry::logging;
-use crate::webhook::connection_metrics::ConnectionCounter;
-use crate::webhook::transport::{Limits, PortOptions, PortServer, Security};
 use jiff::SignedDuration;
-
-/// Backlog of the health port: more than probes and scrapes need at once.
-const WAITING: u16 = 128;
 
 /// Runs the command until a signal ends the process.
 pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
@@ -35,25 +27,11 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
     }
     // Errors in it are reported before anything starts, as by every command.
     super::files::configuration(arguments.config.as_deref())?;
-    let timing = timing(arguments)?;
+    // That of the certificates has the default periods: nothing is urgent.
+    let timing = arguments.election.timing().map_err(Failure::usage)?;
     process::start_logging(&arguments.log);
     // The loop is one task; a second thread encrypts and decodes beside it.
     process::block_on(2, serve(arguments, timing))?
-}
-
-/// The periods of the Lease of the binder. That of the certificates has the default ones: nothing is urgent.
-fn timing(arguments: &ControllerArgs) -> Result<Timing, Failure> {
-    let (duration, deadline, period) = (
-        arguments.leader_elect_lease_duration,
-        arguments.leader_elect_renew_deadline,
-        arguments.leader_elect_retry_period,
-    );
-    Timing::new(duration, deadline, period).map_err(|error| {
-        Failure::usage(format!(
-            "--leader-elect-lease-duration {duration:?}, --leader-elect-renew-deadline {deadline:?} and \
-             --leader-elect-retry-period {period:?} do not go together: {error}; leave them out for 15s, 10s and 2s"
-        ))
-    })
 }
 
 async fn serve(arguments: &ControllerArgs, timing: Timing) -> Result<Exit, Failure> {
@@ -65,16 +43,9 @@ async fn serve(arguments: &ControllerArgs, timing: Timing) -> Result<Exit, Failu
     let metrics = ControllerMetrics::new().map_err(|error| Failure::usage(error.to_string()))?;
     let metrics = Arc::new(metrics);
     let connections = metrics.connections.clone();
-    let endpoint = PortOptions {
-        name: "health",
-        listener: health_port(arguments.health_listen)?,
-        security: Security::Plain,
-        handler: health::router(Arc::clone(&metrics)),
-        limits: Limits::health(),
-    };
-    let observer = Arc::new(ConnectionCounter { connections, panics: None });
-    let mut port = PortServer::start(endpoint, NonZeroUsize::MIN, observer)
-        .map_err(|error| Failure::usage(logging::chain(&error)))?;
+    let health = health::router(Arc::clone(&metrics));
+    let mut port =
+        process::health_port(arguments.health_listen, "--health-listen", health, connections)?;
     let health = port.address().to_string();
     tracing::info!(
         mode = arguments.mode.label(),
@@ -86,10 +57,7 @@ async fn serve(arguments: &ControllerArgs, timing: Timing) -> Result<Exit, Failu
         ended = run_metered(client, settings, metrics, signals.next()) => {
             ended.map_err(|error| Failure::usage(logging::chain(&error)))?;
         }
-        ended = port.join() => {
-            let reason = ended.err().map(|error| logging::cause(&error)).unwrap_or_default();
-            return Err(Failure::usage(format!("the health port is not served any more: {reason}")));
-        }
+        ended = port.join() => return Err(process::port_ended(ended)),
     }
     tracing::info!("ended");
     Ok(Exit::Clean)
@@ -98,9 +66,9 @@ async fn serve(arguments: &ControllerArgs, timing: Timing) -> Result<Exit, Failu
 /// The settings of the controller: its own Lease has the periods of the arguments, that of the certificates the default
 /// ones.
 fn settings(arguments: &ControllerArgs, timing: Timing) -> ControllerSettings {
-    let identity = identity();
+    let identity = process::identity();
     let election = |namespace: &str, name: String, timing: Timing| {
-        arguments.leader_elect.then(|| LeaderElection {
+        arguments.election.leader_elect.then(|| LeaderElection {
             namespace: namespace.to_owned(),
             name,
             identity: identity.clone(),
@@ -142,23 +110,6 @@ fn periods(arguments: &ControllerArgs) -> Periods {
     }
 }
 
-fn health_port(address: SocketAddr) -> Result<TcpListener, Failure> {
-    listen(address, WAITING).map_err(|error| {
-        let reason = logging::cause(&error);
-        Failure::usage(format!(
-            "cannot listen on {address}: {reason}; free it or choose another with --health-listen"
-        ))
-    })
-}
-
-/// An identity that differs between any two processes: the host name is the pod's, and a restarted container has
-/// another start time.
-fn identity() -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let start = jiff::Timestamp::now().as_nanosecond();
-    format!("{}_{}_{start:x}", host.trim(), std::process::id())
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -174,7 +125,7 @@ mod tests {
             ["bindery", "controller"].into_iter().chain(flags.split_whitespace()).collect();
         let cli = Bindery::try_parse_from(&words).map_err(|error| error.to_string())?;
         let Command::Controller(arguments) = cli.command else { panic!("{words:?}") };
-        let timing = timing(&arguments).map_err(|failure| failure.message)?;
+        let timing = arguments.election.timing()?;
         Ok(settings(&arguments, timing))
     }
 

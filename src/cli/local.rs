@@ -1,35 +1,45 @@
-//! `bindery local`: hands its arguments to the local static provisioner and waits for the signal to end.
+//! `bindery local`: hands its arguments to the local static provisioner, or to the node cleanup, and waits for the signal to
+//! end.
 
-use std::num::NonZeroUsize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::args::LocalArgs;
+use super::args::{LocalArgs, LocalCommand, NodeCleanupArgs};
 use super::exit::{Exit, Failure};
-use super::process::{self, Signals};
+use super::process::{self, Signals, health_port, port_ended};
 use crate::client::connect::{Address, connect};
-use crate::listen::listen;
+use crate::client::lease::LeaderElection;
 use crate::local::configuration::{self, LocalConfiguration};
-use crate::local::health;
+use crate::local::health::{self, Health};
 use crate::local::metrics::LocalMetrics;
+use crate::local::node_cleanup::metrics::NodeCleanupMetrics;
+use crate::local::node_cleanup::run::{NodeCleanupSettings, run as run_node_cleanup};
 use crate::local::run::{LocalSettings, run as run_provisioner};
 use crate::telemetry::logging;
-use crate::webhook::connection_metrics::ConnectionCounter;
-use crate::webhook::transport::{Limits, PortOptions, PortServer, Security};
-
-/// Backlog of the health port: more than probes and scrapes need at once.
-const WAITING: u16 = 128;
 
 /// Runs the command until a signal ends the process.
 pub fn run(arguments: &LocalArgs) -> Result<Exit, Failure> {
+    match &arguments.command {
+        None => run_on_node(arguments),
+        Some(LocalCommand::NodeCleanup(arguments)) => run_cleanup(arguments),
+    }
+}
+
+fn run_on_node(arguments: &LocalArgs) -> Result<Exit, Failure> {
+    let node = arguments.node_name.as_ref().ok_or_else(|| {
+        Failure::usage(
+            "whose disks are to be offered is not known; set MY_NODE_NAME or --node-name to the name of the Node",
+        )
+    })?;
     // Errors in it are reported before anything starts.
     let configuration = configuration::read(&arguments.config_dir)
         .map_err(|error| Failure::usage(error.to_string()))?;
     process::start_logging(&arguments.log);
     open_many_files();
     // The loop is one task; disks that do not answer have threads of their own.
-    process::block_on(1, serve(arguments, configuration))?
+    process::block_on(1, serve(arguments, node, configuration))?
 }
 
 /// Allows as many open files as the process may have: free space is overwritten through many at once.
@@ -40,56 +50,103 @@ fn open_many_files() {
     }
 }
 
-async fn serve(arguments: &LocalArgs, configuration: LocalConfiguration) -> Result<Exit, Failure> {
-    let mut signals = Signals::new()
-        .map_err(|error| Failure::usage(format!("signals cannot be received: {error}")))?;
+async fn serve(
+    arguments: &LocalArgs,
+    node: &str,
+    configuration: LocalConfiguration,
+) -> Result<Exit, Failure> {
+    let mut signals = signals()?;
     let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
     let client = connect(&address).await?;
     let metrics = LocalMetrics::new().map_err(|error| Failure::usage(error.to_string()))?;
-    let metrics = Arc::new(metrics);
-    let address = arguments.listen_address;
-    let listener = listen(address, WAITING).map_err(|error| {
-        let reason = logging::cause(&error);
-        Failure::usage(format!(
-            "cannot listen on {address}: {reason}; free it or choose another with --listen-address"
-        ))
-    })?;
-    let endpoint = PortOptions {
-        name: "health",
-        listener,
-        security: Security::Plain,
-        handler: health::router(Arc::clone(&metrics), &arguments.metrics_path),
-        limits: Limits::health(),
+    let health = Health {
+        ready: metrics.ready.clone(),
+        not_ready: "not every disk was decided about yet\n",
+        registry: metrics.registry(),
     };
-    let observer =
-        Arc::new(ConnectionCounter { connections: metrics.connections.clone(), panics: None });
-    let mut port = PortServer::start(endpoint, NonZeroUsize::MIN, observer)
-        .map_err(|error| Failure::usage(logging::chain(&error)))?;
-    let health = port.address().to_string();
-    tracing::info!(
-        node = arguments.node_name,
+    let health = health::router(health, &arguments.metrics_path);
+    let mut port = health_port(
+        arguments.listen_address,
+        "--listen-address",
         health,
-        version = env!("CARGO_PKG_VERSION"),
-        "starting"
-    );
+        metrics.connections.clone(),
+    )?;
+    let health = port.address().to_string();
+    tracing::info!(node, health, version = env!("CARGO_PKG_VERSION"), "starting");
     let settings = LocalSettings {
-        node: arguments.node_name.clone(),
+        node: node.to_owned(),
         configuration,
         ledger: arguments.ledger_dir.clone(),
         kubelet: arguments.kubelet_dir.clone(),
         period: arguments.discovery_period,
     };
-    let stop = async {
-        signals.next().await;
-    };
     tokio::select! {
-        ended = run_provisioner(client, settings, metrics, stop) => {
+        ended = run_provisioner(client, settings, Arc::new(metrics), signals.next()) => {
             ended.map_err(|error| Failure::usage(logging::chain(&error)))?;
         }
-        ended = port.join() => {
-            let reason = ended.err().map(|error| logging::cause(&error)).unwrap_or_default();
-            return Err(Failure::usage(format!("the health port is not served any more: {reason}")));
+        ended = port.join() => return Err(port_ended(ended)),
+    }
+    tracing::info!("ended");
+    Ok(Exit::Clean)
+}
+
+fn signals() -> Result<Signals, Failure> {
+    Signals::new().map_err(|error| Failure::usage(format!("signals cannot be received: {error}")))
+}
+
+fn run_cleanup(arguments: &NodeCleanupArgs) -> Result<Exit, Failure> {
+    let settings = cleanup_settings(arguments)?;
+    process::start_logging(&arguments.log);
+    process::block_on(1, serve_cleanup(arguments, settings))?
+}
+
+fn cleanup_settings(arguments: &NodeCleanupArgs) -> Result<NodeCleanupSettings, Failure> {
+    let timing = arguments.election.timing().map_err(Failure::usage)?;
+    let mut classes = BTreeMap::new();
+    for (class, action) in &arguments.on_node_loss {
+        if classes.insert(class.clone(), *action).is_some_and(|before| before != *action) {
+            return Err(Failure::usage(format!(
+                "--on-node-loss names StorageClass {class:?} with two actions; write it once"
+            )));
         }
+    }
+    let election = arguments.election.leader_elect.then(|| LeaderElection {
+        namespace: arguments.lease_namespace.clone(),
+        name: arguments.lease_name.clone(),
+        identity: process::identity(),
+        timing,
+    });
+    let (period, delay) = (arguments.period, arguments.pvc_deletion_delay);
+    Ok(NodeCleanupSettings { classes, period, delay, election })
+}
+
+async fn serve_cleanup(
+    arguments: &NodeCleanupArgs,
+    settings: NodeCleanupSettings,
+) -> Result<Exit, Failure> {
+    let mut signals = signals()?;
+    let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
+    let client = connect(&address).await?;
+    let metrics = NodeCleanupMetrics::new().map_err(|error| Failure::usage(error.to_string()))?;
+    let health = Health {
+        ready: metrics.ready.clone(),
+        not_ready: "the PersistentVolumes were not listed yet\n",
+        registry: metrics.registry(),
+    };
+    let health = health::router(health, "/metrics");
+    let mut port = health_port(
+        arguments.listen_address,
+        "--listen-address",
+        health,
+        metrics.connections.clone(),
+    )?;
+    let health = port.address().to_string();
+    tracing::info!(health, version = env!("CARGO_PKG_VERSION"), "starting");
+    tokio::select! {
+        ended = run_node_cleanup(client, settings, Arc::new(metrics), signals.next()) => {
+            ended.map_err(|error| Failure::usage(logging::chain(&error)))?;
+        }
+        ended = port.join() => return Err(port_ended(ended)),
     }
     tracing::info!("ended");
     Ok(Exit::Clean)

@@ -7,6 +7,7 @@ pub mod backoff;
 pub mod connect;
 pub mod events;
 mod kubeconfig;
+pub mod lead;
 pub mod lease;
 pub mod needs_reads;
 pub mod object_watch;

@@ -2,6 +2,7 @@
 //!
 //! Not here: the writes that a decision asks for, which say themselves how they are merged (`api::write`).
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use http::{Method, Request};
@@ -73,4 +74,19 @@ pub async fn send_text(
 /// of a proxy in front of it, which proves nothing.
 pub fn is_absent(status: &Status) -> bool {
     status.code == 404 && status.reason == "NotFound"
+}
+
+/// Returns a name as a path segment, or a selector as the value of a parameter. claimRef is free text: what is no name must not become a path.
+pub fn escaped(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    let mut out = String::with_capacity(name.len());
+    for (index, byte) in name.bytes().enumerate() {
+        if plain(byte) || (byte == b'.' && index > 0) {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
 }

@@ -12,7 +12,6 @@ mod event_sender;
 mod fallback;
 mod hashed;
 pub mod health;
-mod lead;
 pub mod metrics;
 pub mod mode;
 mod object_counts;

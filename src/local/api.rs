@@ -1,6 +1,5 @@
 //! Requests about the volumes of local disks, each with a deadline and sent once.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::Method;
@@ -8,10 +7,10 @@ use kube::Client;
 use kube::core::Status;
 use serde_json::{Value, json};
 
-use super::metrics::LocalMetrics;
+use super::metrics::RequestMetrics;
 use crate::api::list::items;
 use crate::api::local_volume::{disk_label, local_volume};
-use crate::client::request::{RequestError, is_absent, request, send_text};
+use crate::client::request::{RequestError, escaped, is_absent, request, send_text};
 use crate::disks::{ClaimState, Disk, DiskComparison, DiskForm, LocalVolume, LocalVolumeState};
 use crate::model::annotations::LOCAL_DISK;
 use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, VolumeName};
@@ -19,7 +18,7 @@ use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, VolumeName};
 /// How long one request may take. 10 s: no person waits for it, and the next try comes soon.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Claims in a page of a list.
+/// Objects in a page of a list.
 const PAGE_OBJECTS: usize = 500;
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";
@@ -49,12 +48,12 @@ pub enum ConditionalWrite {
 #[derive(Clone)]
 pub struct VolumeRequests {
     client: Client,
-    metrics: Arc<LocalMetrics>,
+    metrics: RequestMetrics,
 }
 
 impl VolumeRequests {
     /// Requests through this client, counted by these metrics.
-    pub fn new(client: Client, metrics: Arc<LocalMetrics>) -> Self {
+    pub fn new(client: Client, metrics: RequestMetrics) -> Self {
         Self { client, metrics }
     }
 
@@ -68,10 +67,10 @@ impl VolumeRequests {
         let begun = Instant::now();
         let sent = send_text(&self.client, request(method, path, body), DEADLINE).await;
         let metrics = &self.metrics;
-        metrics.requests.with_label_values(&label).inc();
-        metrics.request_duration.with_label_values(&label).observe(begun.elapsed().as_secs_f64());
+        metrics.sent.with_label_values(&label).inc();
+        metrics.duration.with_label_values(&label).observe(begun.elapsed().as_secs_f64());
         if sent.as_ref().is_err_and(|error| !error.status().is_some_and(is_absent)) {
-            metrics.requests_failed.with_label_values(&label).inc();
+            metrics.failed.with_label_values(&label).inc();
         }
         sent
     }
@@ -125,9 +124,7 @@ impl VolumeRequests {
             Reservation::Named(key) => (key, None),
             Reservation::Held(key, uid) => (key, Some(uid)),
         };
-        let ClaimKey { namespace, name } = key;
-        let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}");
-        let Some(text) = self.read(&path).await? else { return Ok(ClaimState::Gone) };
+        let Some(text) = self.read(&claim_path(key)).await? else { return Ok(ClaimState::Gone) };
         let head = crate::api::head::object_head(&text)?;
         let is_it = uid.is_none_or(|uid| *uid == head.uid());
         Ok(if is_it { ClaimState::Exists } else { ClaimState::Gone })
@@ -138,21 +135,39 @@ impl VolumeRequests {
         &self,
         volume: &VolumeName,
     ) -> Result<ClaimState, VolumeRequestError> {
+        let mut state = ClaimState::Gone;
+        self.list("/api/v1/persistentvolumeclaims?", |item| {
+            let claim: Value = serde_json::from_str(item)?;
+            if claim["spec"]["volumeName"] == json!(volume.as_str()) {
+                state = ClaimState::Exists;
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(state)
+    }
+
+    /// Reads every object of a collection, page by page. `path` ends with `?` or `&`.
+    ///
+    /// # Errors
+    ///
+    /// A page cannot be read: which objects there are is then not known. Or that of `read`.
+    pub async fn list(
+        &self,
+        path: &str,
+        mut read: impl FnMut(&str) -> Result<(), serde_json::Error>,
+    ) -> Result<(), VolumeRequestError> {
         let mut more = String::new();
         loop {
-            let path =
-                format!("/api/v1/persistentvolumeclaims?limit={PAGE_OBJECTS}&continue={more}");
+            let path = format!("{path}limit={PAGE_OBJECTS}&continue={more}");
             let page = self.send(Method::GET, &path, None).await?;
             for item in items(&page)? {
-                let claim: Value = serde_json::from_str(item)?;
-                if claim["spec"]["volumeName"] == json!(volume.as_str()) {
-                    return Ok(ClaimState::Exists);
-                }
+                read(item)?;
             }
             let page: Value = serde_json::from_str(&page)?;
             match page["metadata"]["continue"].as_str() {
                 Some(next) if !next.is_empty() => next.clone_into(&mut more),
-                _ => return Ok(ClaimState::Gone),
+                _ => return Ok(()),
             }
         }
     }
@@ -180,10 +195,29 @@ impl VolumeRequests {
         uid: &Uid,
         version: &ResourceVersion,
     ) -> Result<bool, VolumeRequestError> {
+        self.delete_at(&format!("{VOLUMES}/{name}"), uid, version).await
+    }
+
+    /// Deletes a claim if it is the one that was observed. Whether it is being deleted or gone.
+    pub async fn delete_claim(
+        &self,
+        key: &ClaimKey,
+        uid: &Uid,
+        version: &ResourceVersion,
+    ) -> Result<bool, VolumeRequestError> {
+        self.delete_at(&claim_path(key), uid, version).await
+    }
+
+    async fn delete_at(
+        &self,
+        path: &str,
+        uid: &Uid,
+        version: &ResourceVersion,
+    ) -> Result<bool, VolumeRequestError> {
         let preconditions = json!({"uid": uid.to_string(), "resourceVersion": version.to_string()});
         let options =
             json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions});
-        match self.send(Method::DELETE, &format!("{VOLUMES}/{name}"), Some(&options)).await {
+        match self.send(Method::DELETE, path, Some(&options)).await {
             Ok(_) => Ok(true),
             Err(error) if error.status().is_some_and(is_absent) => Ok(true),
             Err(error) if error.status().is_some_and(is_stale) => Ok(false),
@@ -227,6 +261,12 @@ fn written(reply: Result<String, RequestError>) -> Result<ConditionalWrite, Volu
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// The path of a claim.
+pub fn claim_path(key: &ClaimKey) -> String {
+    let (namespace, name) = (escaped(&key.namespace), escaped(&key.name));
+    format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")
 }
 
 fn is_stale(status: &Status) -> bool {

@@ -1,36 +1,42 @@
 //! The health port: liveness, readiness and metrics.
-//!
-//! Ready means that all folders were scanned and every disk found in them was decided about once.
-
-use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
+use prometheus::{IntGauge, Registry, TextEncoder};
 
-use super::metrics::LocalMetrics;
+/// What the health port answers with.
+#[derive(Clone, Debug)]
+pub struct Health {
+    /// 1 once the process is ready.
+    pub ready: IntGauge,
+    /// What is said until then.
+    pub not_ready: &'static str,
+    /// All metrics.
+    pub registry: Registry,
+}
 
 /// The paths of the health port; `/ready` is that of the local static provisioner.
-pub fn router(metrics: Arc<LocalMetrics>, metrics_path: &str) -> Router {
+pub fn router(health: Health, metrics_path: &str) -> Router {
     Router::new()
         .route("/livez", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/ready", get(ready))
         .route(metrics_path, get(text))
-        .with_state(metrics)
+        .with_state(health)
 }
 
-async fn ready(State(metrics): State<Arc<LocalMetrics>>) -> (StatusCode, &'static str) {
-    if metrics.ready.get() == 1 {
+async fn ready(State(health): State<Health>) -> (StatusCode, &'static str) {
+    if health.ready.get() == 1 {
         (StatusCode::OK, "ok\n")
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "not every disk was decided about yet\n")
+        (StatusCode::SERVICE_UNAVAILABLE, health.not_ready)
     }
 }
 
-async fn text(State(metrics): State<Arc<LocalMetrics>>) -> (StatusCode, String) {
-    match metrics.text() {
+async fn text(State(health): State<Health>) -> (StatusCode, String) {
+    match TextEncoder::new().encode_to_string(&health.registry.gather()) {
         Ok(text) => (StatusCode::OK, text),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }

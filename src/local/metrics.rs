@@ -1,7 +1,7 @@
 //! Metrics of the local static provisioner: those of sig-storage-local-static-provisioner under its names, and our own.
 
 use prometheus::{
-    CounterVec, GaugeVec, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Registry, TextEncoder,
+    CounterVec, GaugeVec, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Registry,
 };
 
 use crate::telemetry::connections::ConnectionMetrics;
@@ -14,6 +14,20 @@ const SHORT_BOUNDS: [f64; 10] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 
 /// Bounds of the duration of a cleaning, in seconds: a second for an empty file system, a day for a large disk.
 const CLEANING_BOUNDS: [f64; 10] =
     [1.0, 5.0, 10.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 43_200.0, 86_400.0];
+
+metric_table! {
+    /// The metrics of requests to the API server.
+    #[derive(Clone, Debug)]
+    pub struct RequestMetrics {
+        /// Requests to the API server, by method.
+        pub(super) sent: IntCounterVec = "local_volume_provisioner_apiserver_requests_total" ["method"],
+        /// Requests to the API server that failed, by method.
+        pub(super) failed: IntCounterVec = "local_volume_provisioner_apiserver_requests_failed_total" ["method"],
+        /// Seconds of a request to the API server, by method.
+        pub(super) duration: HistogramVec =
+            "local_volume_provisioner_apiserver_requests_duration_seconds" ["method"] in SHORT_BOUNDS,
+    }
+}
 
 metric_table! {
     /// All metrics of the process.
@@ -35,13 +49,6 @@ metric_table! {
         pub delete_duration: HistogramVec =
             "local_volume_provisioner_persistentvolume_delete_duration_seconds"
             ["mode", "type", "capacity", "cleanup_command"] in CLEANING_BOUNDS,
-        /// Requests to the API server, by method.
-        pub requests: IntCounterVec = "local_volume_provisioner_apiserver_requests_total" ["method"],
-        /// Requests to the API server that failed, by method.
-        pub requests_failed: IntCounterVec = "local_volume_provisioner_apiserver_requests_failed_total" ["method"],
-        /// Seconds of a request to the API server, by method.
-        pub request_duration: HistogramVec =
-            "local_volume_provisioner_apiserver_requests_duration_seconds" ["method"] in SHORT_BOUNDS,
         /// Cleanings under way.
         pub cleaning: IntGauge = "local_volume_provisioner_proctable_running",
         /// Bytes that the cleanings under way have removed so far.
@@ -57,6 +64,8 @@ metric_table! {
     }
     and(registry) {
         registry: Registry = registry.clone(),
+        /// Requests to the API server.
+        pub requests: RequestMetrics = RequestMetrics::register(registry)?,
         /// What happened to connections.
         pub connections: ConnectionMetrics = ConnectionMetrics::register(registry)?,
     }
@@ -74,18 +83,15 @@ impl LocalMetrics {
         Self::register(&registry)
     }
 
-    /// Every metric, for the reference page.
-    pub fn rows() -> impl Iterator<Item = &'static MetricRow> {
-        [&BUILD].into_iter().chain(Self::METRICS).chain(ConnectionMetrics::METRICS)
+    /// The registry.
+    pub fn registry(&self) -> Registry {
+        self.registry.clone()
     }
 
-    /// All metrics as text.
-    ///
-    /// # Errors
-    ///
-    /// A metric cannot be written.
-    pub fn text(&self) -> Result<String, prometheus::Error> {
-        TextEncoder::new().encode_to_string(&self.registry.gather())
+    /// Every metric, for the reference page.
+    pub fn rows() -> impl Iterator<Item = &'static MetricRow> {
+        let own = [&BUILD].into_iter().chain(Self::METRICS).chain(RequestMetrics::METRICS);
+        own.chain(ConnectionMetrics::METRICS)
     }
 }
 

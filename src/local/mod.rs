@@ -17,6 +17,7 @@ pub mod metrics;
 mod mounts;
 mod name_pattern;
 pub mod node;
+pub mod node_cleanup;
 mod overlap;
 mod provisioner;
 pub mod run;

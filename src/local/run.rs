@@ -17,10 +17,8 @@ use super::provisioner::Provisioner;
 use super::shared::{EventCounts, Shared};
 use super::unanswered::Inspected;
 use super::volumes::LocalVolumes;
-use crate::api::local_volume::label_value;
 use crate::client::resource::ResourceKind;
 use crate::client::watch::watch_collection;
-use crate::model::annotations::LOCAL_NODE;
 
 /// How the provisioner is to run.
 #[derive(Clone, Debug)]
@@ -84,10 +82,10 @@ pub async fn run(
     }
     let ledger = Ledger::open(&folder)
         .map_err(|error| LocalError::Ledger { folder: folder.display().to_string(), error })?;
-    let requests = VolumeRequests::new(client.clone(), Arc::clone(&metrics));
+    let requests = VolumeRequests::new(client.clone(), metrics.requests.clone());
     let node = LocalNode::read(&requests, &node, &configuration).await?;
     configuration.classes.retain(|_, class| class.nodes.admits(&node.node));
-    let volumes = LocalVolumes::new(format!("{LOCAL_NODE}={}", label_value(&node.name)));
+    let volumes = LocalVolumes::of_node(&node.name);
     let watch =
         watch_collection(client, ResourceKind::Volumes, Arc::clone(&volumes), Instant::now());
     let ledger = Mutex::new(ledger);

@@ -1,21 +1,24 @@
-//! The volumes of the node, as the watch shows them.
+//! The volumes of local disks, of one node or of some StorageClasses, as the watch shows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::api::local_volume::local_volume;
+use crate::api::local_volume::{label_value, local_volume};
 use crate::binding::Observed;
 use crate::client::resource::ResourceKind;
 use crate::client::watch::{EventHandler, Unreadable};
 use crate::disks::{LocalVolume, LocalVolumeState};
+use crate::model::annotations::LOCAL_NODE;
 use crate::model::{ResourceVersion, VolumeName};
 
 /// What the watch and our own writes have shown.
 #[derive(Debug)]
 pub(super) struct LocalVolumes {
     selector: String,
+    /// The StorageClasses of interest; all if there are none.
+    classes: BTreeSet<Box<str>>,
     state: Mutex<State>,
     /// Notified after every change.
     pub(super) changed: Notify,
@@ -32,9 +35,23 @@ struct State {
 }
 
 impl LocalVolumes {
-    /// Volumes with this label selector.
-    pub(super) fn new(selector: String) -> Arc<Self> {
-        Arc::new(Self { selector, state: Mutex::default(), changed: Notify::new() })
+    /// Those of a node, by their label.
+    pub(super) fn of_node(node: &str) -> Arc<Self> {
+        Self::new(format!("{LOCAL_NODE}={}", label_value(node)), BTreeSet::new())
+    }
+
+    /// Those of these StorageClasses. Volumes that another provisioner made have no label of ours.
+    pub(super) fn of_classes(classes: BTreeSet<Box<str>>) -> Arc<Self> {
+        Self::new(String::new(), classes)
+    }
+
+    fn new(selector: String, classes: BTreeSet<Box<str>>) -> Arc<Self> {
+        Arc::new(Self { selector, classes, state: Mutex::default(), changed: Notify::new() })
+    }
+
+    /// The names of all.
+    pub(super) fn names(&self) -> BTreeSet<VolumeName> {
+        self.lock().volumes.keys().cloned().collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -103,7 +120,11 @@ impl EventHandler for LocalVolumes {
             self.remove(&name);
         } else {
             match local_volume(text) {
-                Ok(volume) => self.lock().show(volume),
+                Ok(volume) => {
+                    if self.classes.is_empty() || self.classes.contains(&volume.class) {
+                        self.lock().show(volume);
+                    }
+                }
                 Err(error) => tracing::warn!(%error, "unreadable PersistentVolume"),
             }
         }

@@ -3,7 +3,9 @@
 //! The only description of them: help, completions and `docs/reference/cli.md` are made from it.
 
 mod cluster;
+mod election;
 mod judging;
+mod local;
 mod nodes;
 mod output;
 
@@ -16,7 +18,9 @@ use clap_complete::Shell;
 
 pub use self::cluster::ClusterArgs;
 use self::cluster::duration;
+pub use self::election::ElectionArgs;
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
+pub use self::local::{LocalArgs, LocalCommand, NodeCleanupArgs};
 pub use self::nodes::{DrainedNode, LostNodes};
 pub use self::output::{Format, Output};
 use crate::api::installation::Installation;
@@ -147,7 +151,7 @@ pub struct LogArgs {
 observe writes no binding: it reports what it would do. prebind reserves PersistentVolumes for PersistentVolumeClaims \
 whose pods bypass the scheduler, and leaves the rest to the in-tree binder. full is the only binder of its cluster: start \
 kube-controller-manager with --controllers=*,-persistentvolume-binder-controller first, and confirm it \
-with --in-tree-binder-disabled.")]
+with --in-tree-binder-disabled. With --leader-elect-renew-deadline below 6s no PersistentVolume is recycled.")]
 pub struct ControllerArgs {
     /// Which writes are allowed.
     #[arg(long, value_name = "MODE", default_value = "observe")]
@@ -155,20 +159,9 @@ pub struct ControllerArgs {
     /// Confirms that kube-controller-manager runs without its own binder; needed for `--mode full`.
     #[arg(long)]
     pub in_tree_binder_disabled: bool,
-    /// Take part in leader election; without it, this is the only replica.
-    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
-    pub leader_elect: bool,
-    /// Time after the last renewal of the Lease until another replica may take it: about as long as nothing is bound
-    /// after the leader is killed. Whole seconds.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "15s")]
-    pub leader_elect_lease_duration: Duration,
-    /// Time after the last renewal in which the leader still writes; shorter than the Lease. With less than 6s no
-    /// PersistentVolume is recycled.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
-    pub leader_elect_renew_deadline: Duration,
-    /// Time between two renewals of the Lease; several fit before the deadline.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
-    pub leader_elect_retry_period: Duration,
+    /// The leader election.
+    #[command(flatten)]
+    pub election: ElectionArgs,
     /// Address of the plain port with /livez, /readyz, /startupz and /metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "[::]:8082")]
     pub health_listen: SocketAddr,
@@ -206,41 +199,6 @@ pub struct ControllerArgs {
     /// a new configuration is in use.
     #[arg(long, value_name = "NAME", requires = "config")]
     pub config_map: Option<String>,
-    /// The log.
-    #[command(flatten)]
-    pub log: LogArgs,
-}
-
-/// Arguments of `bindery local`.
-#[derive(Clone, Debug, Args)]
-#[command(after_long_help = "\
-Takes the place of the local static provisioner of sig-storage: the ConfigMap, the names of PersistentVolumes, their \
-labels and the metrics are the same. PersistentVolumes that it created are taken over.")]
-pub struct LocalArgs {
-    /// The name of the Node whose disks are offered.
-    #[arg(long, value_name = "NAME", env = "MY_NODE_NAME", hide_env_values = true)]
-    pub node_name: String,
-    /// Folder of the configuration: one file for each key of the `ConfigMap`.
-    #[arg(long, value_name = "FOLDER", default_value = "/etc/provisioner/config")]
-    pub config_dir: PathBuf,
-    /// Folder on the node for the marks of disks that have no file system. It must survive a restart of the node.
-    #[arg(long, value_name = "FOLDER", default_value = "/var/lib/bindery/local")]
-    pub ledger_dir: PathBuf,
-    /// Folder of the kubelet, where the mounts of pods are seen: no disk is cleaned while a pod uses it.
-    #[arg(long, value_name = "FOLDER", default_value = "/var/lib/kubelet")]
-    pub kubelet_dir: PathBuf,
-    /// Time between two scans of the discovery folders; a mount is found at once.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
-    pub discovery_period: Duration,
-    /// Address of the plain port with /livez, /readyz, /ready and the metrics.
-    #[arg(long, value_name = "ADDRESS", default_value = "[::]:8080")]
-    pub listen_address: SocketAddr,
-    /// Path of the metrics.
-    #[arg(long, value_name = "PATH", default_value = "/metrics")]
-    pub metrics_path: String,
-    /// Kubeconfig of the cluster; else `KUBECONFIG`, `~/.kube/config` or the pod's own account.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
     /// The log.
     #[command(flatten)]
     pub log: LogArgs,

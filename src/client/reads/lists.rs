@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::reader::{AnswerText, LiveReader, decoded, escaped};
+use super::reader::{AnswerText, LiveReader, decoded};
 use super::text::{Missing, whole};
 use crate::api::class::class;
 use crate::api::list::items;
 use crate::api::pods::{PodPage, pod_page, users_page};
 use crate::binding::{Observed, PodUse, ReadResult, View};
+use crate::client::request::escaped;
 use crate::model::{ClaimKey, Class, NodeTerm, Pod};
 
 /// Pods on one page of a list: a pod has some 10 KiB, and a namespace may hold thousands.

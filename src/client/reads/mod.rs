@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 pub use self::reader::LiveReader;
-use self::reader::escaped;
+use super::request::escaped;
 use crate::api::attachment::node_state;
 use crate::api::claim::claim;
 use crate::api::class::class;

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::reader::{LiveReader, decoded, escaped};
+use super::reader::{LiveReader, decoded};
 use super::text::Missing;
 use crate::api::list::{items, resource_of};
 use crate::binding::{OwnerState, ReadResult};
+use crate::client::request::escaped;
 use crate::model::{Owner, Uid};
 
 /// Kinds that own claims and volumes every day, and where they are: no question about them needs two requests.

@@ -3,7 +3,6 @@
 //! Tenants choose how large their claims, pods and config maps are, and how many reviews read them at once. Usual
 //! answers are read as they come; of large ones few are held at a time, and of each namespace one.
 
-use std::fmt::Write as _;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -161,19 +160,4 @@ impl Missing {
         }
         ReadResult::Failed
     }
-}
-
-/// A name as a path segment. claimRef is free text: what is no name must not become a path.
-pub(super) fn escaped(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    let mut out = String::with_capacity(name.len());
-    for (index, byte) in name.bytes().enumerate() {
-        if plain(byte) || (byte == b'.' && index > 0) {
-            out.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
 }

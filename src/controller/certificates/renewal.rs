@@ -9,9 +9,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::super::lead::Lead;
 use super::super::metrics::ControllerMetrics;
 use super::{CertificateSettings, WRITE_TIMEOUT, renew};
+use crate::client::lead::Lead;
 
 /// The leadership, and the task that renews the certificates while it lasts.
 pub(in crate::controller) struct CertificateRenewal {

@@ -5,6 +5,7 @@ mod doubtful;
 mod killed;
 mod life;
 mod many;
+mod node_cleanup;
 pub(crate) mod process;
 mod regressions;
 pub(crate) mod scene;
@@ -12,7 +13,7 @@ pub(crate) mod scene;
 use crate::runner::Case;
 
 pub(crate) fn cases() -> Vec<Case> {
-    [life::CASES, doubtful::CASES, regressions::CASES, killed::CASES].concat()
+    [life::CASES, doubtful::CASES, regressions::CASES, killed::CASES, node_cleanup::CASES].concat()
 }
 
 /// Those that take minutes.

@@ -18,7 +18,7 @@ mod waiting;
 pub use entry::{Disk, DiskContent, DiskEntry, DiskForm, Unusable};
 pub use identity::{DiskComparison, DiskFeature, DiskIdentity};
 pub use mark::DiskMark;
-pub use names::{ProvisionerName, stated_capacity, volume_name};
+pub use names::{CreatorNode, ProvisionerName, creator_node, stated_capacity, volume_name};
 pub use node_cleanup::{
     CleanupClaim, CleanupObservation, CleanupReplicas, CleanupStep, CleanupWaiting, NodeLossKind,
     NodeOfVolume, OnNodeLoss, PodState, Replica, StatefulSetReplicas, next_cleanup_step,

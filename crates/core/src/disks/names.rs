@@ -68,12 +68,22 @@ impl ProvisionerName {
     }
 }
 
-/// Returns the uid of the node for which a volume with this `pv.kubernetes.io/provisioned-by` was made; nothing if that names
-/// the node only (`useNodeNameOnly`), or is another provisioner's.
-pub(super) fn node_uid(annotation: &str) -> Option<&str> {
+/// The node for which a volume was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreatorNode<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its uid; absent with `useNodeNameOnly`.
+    pub uid: Option<&'a str>,
+}
+
+/// Returns the node that `pv.kubernetes.io/provisioned-by` names; nothing if that is another provisioner's.
+pub fn creator_node(annotation: &str) -> Option<CreatorNode<'_>> {
     let rest = annotation.strip_prefix("local-volume-provisioner-")?;
-    let uid = rest.get(rest.len().checked_sub(UID_CHARS)?..)?;
-    is_uuid(uid).then_some(uid)
+    let uid = rest.len().checked_sub(UID_CHARS).and_then(|start| rest.get(start..));
+    let uid = uid.filter(|uid| is_uuid(uid));
+    let name = uid.and_then(|uid| rest.strip_suffix(uid)?.strip_suffix('-')).unwrap_or(rest);
+    Some(CreatorNode { name, uid: uid.filter(|_| name.len() < rest.len()) })
 }
 
 const UID_CHARS: usize = 36;
@@ -123,6 +133,23 @@ mod tests {
         ] {
             assert_eq!(stated_capacity(bytes), stated, "{bytes}");
         }
+    }
+
+    #[test]
+    fn a_volume_names_the_node_that_it_was_made_for() {
+        let uid = "0a1b2c3d-4e5f-6789-abcd-ef0123456789";
+        for (rest, expected) in [
+            (format!("n1-{uid}"), Some(("n1", Some(uid)))),
+            ("n1".to_owned(), Some(("n1", None))),
+            ("n1-2".to_owned(), Some(("n1-2", None))),
+            // A node whose name looks like a uid.
+            (uid.to_owned(), Some((uid, None))),
+        ] {
+            let annotation = format!("local-volume-provisioner-{rest}");
+            let node = creator_node(&annotation).map(|node| (node.name, node.uid));
+            assert_eq!(node, expected, "{rest}");
+        }
+        assert_eq!(creator_node("ebs.csi.aws.com"), None);
     }
 
     #[test]

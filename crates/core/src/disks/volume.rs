@@ -3,7 +3,8 @@
 use super::identity::DiskIdentity;
 use super::mark::DiskMark;
 use crate::model::{
-    Deletion, NodeAffinity, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName, VolumePhase,
+    Deletion, NodeAffinity, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName,
+    VolumePhase,
 };
 
 /// A PersistentVolume with a `local` source.

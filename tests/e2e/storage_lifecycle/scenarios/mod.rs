@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::plane::Plane;
-pub(super) use pods::{disk, templates};
-pub(crate) use pods::{node, pod};
+pub(super) use pods::templates;
+pub(crate) use pods::{disk, node, pod};
 
 /// What runs a scenario with so many pairs.
 pub(super) type Scenario = fn(&Scenarios<'_>, usize);

@@ -25,7 +25,7 @@ pub(crate) fn node(world: &World<'_>, name: &str) {
 }
 
 /// A local disk of a node, as the provisioner of local disks registers it.
-pub(in super::super) fn disk(world: &World<'_>, suffix: &str, node: &str) -> Value {
+pub(crate) fn disk(world: &World<'_>, suffix: &str, node: &str) -> Value {
     let host = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [node]});
     let name = world.named(suffix);
     world.volume_of(

@@ -16,13 +16,15 @@ pub enum OnNodeLoss {
     Release,
 }
 
-/// A Node that the node affinity of a volume admits.
+/// A Node that the node affinity of a volume admits, or for which the volume was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeOfVolume {
     /// Its name.
     pub name: Box<str>,
     /// Its uid.
     pub uid: Uid,
+    /// Whether the node affinity admits it.
+    pub is_admitted: bool,
     /// Whether its kubelet reports that it is ready.
     pub is_ready: bool,
     /// Whether it has the taint `node.kubernetes.io/out-of-service`.
@@ -78,8 +80,8 @@ pub struct Replica {
     pub pod: Box<str>,
     /// What became of the pod.
     pub state: PodState,
-    /// Whether it waits for a node, with a claim on a volume that is lost and with no claim that is being deleted.
-    pub waits_for_lost_volume: bool,
+    /// Whether one of its claims is on a volume that is lost, and none is missing or being deleted.
+    pub has_lost_volume: bool,
 }
 
 /// What became of the pod of a replica.

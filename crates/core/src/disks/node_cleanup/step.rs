@@ -4,13 +4,13 @@
 //! with the new claim is ready, no other claim of its StatefulSet is deleted.
 
 use super::evidence::{
-    CleanupClaim, CleanupReplicas, NodeOfVolume, OnNodeLoss, PodState, StatefulSetReplicas,
+    CleanupClaim, CleanupReplicas, NodeOfVolume, OnNodeLoss, PodState, Replica, StatefulSetReplicas,
 };
 use super::waiting::CleanupWaiting;
 use crate::disks::LocalVolume;
-use crate::disks::names::node_uid;
+use crate::disks::names::creator_node;
 use crate::model::{
-    ClaimKey, Deletion, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumePhase,
+    ClaimKey, Deletion, NodeAffinity, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumePhase,
 };
 
 /// All that a decision about one volume depends on.
@@ -18,7 +18,7 @@ use crate::model::{
 pub struct CleanupObservation<'a> {
     /// The volume.
     pub volume: &'a LocalVolume,
-    /// All Nodes that its node affinity admits.
+    /// All Nodes that its node affinity admits, and the one for which it was made.
     pub nodes: &'a [NodeOfVolume],
     /// Whether these Nodes were read after everything else.
     pub nodes_are_current: bool,
@@ -70,6 +70,10 @@ pub fn volume_loss(
     nodes: &[NodeOfVolume],
     is_gone_for_long: bool,
 ) -> Result<NodeLossKind, CleanupWaiting> {
+    // Whether a Node fulfils it is not known, or none ever does.
+    if !is_readable(&volume.node_affinity) {
+        return Err(CleanupWaiting::AffinityUnknown);
+    }
     let mut kind = NodeLossKind::Gone;
     for node in nodes {
         kind = node_loss(volume, node)?;
@@ -80,6 +84,15 @@ pub fn volume_loss(
     Ok(kind)
 }
 
+fn is_readable(affinity: &NodeAffinity) -> bool {
+    match affinity {
+        NodeAffinity::Required(terms) => {
+            !terms.is_empty() && terms.iter().all(|term| term.query().is_some())
+        }
+        NodeAffinity::Unrestricted | NodeAffinity::Unread(_) => false,
+    }
+}
+
 fn node_loss(volume: &LocalVolume, node: &NodeOfVolume) -> Result<NodeLossKind, CleanupWaiting> {
     let name = node.name.clone();
     match (node.is_out_of_service, node.is_ready) {
@@ -87,12 +100,14 @@ fn node_loss(volume: &LocalVolume, node: &NodeOfVolume) -> Result<NodeLossKind, 
         (true, true) => return Err(CleanupWaiting::ReadyOutOfService(name)),
         (false, _) => {}
     }
-    // Whether the disk is still there, the provisioner on the node says: a pod may already use what is in its place.
-    let is_rebuilt = node_uid(&volume.provisioned_by).is_some_and(|uid| *uid != *node.uid.to_string());
-    Err(match (is_rebuilt, node.is_ready) {
-        (true, _) => CleanupWaiting::NodeRebuilt(name),
-        (false, true) => CleanupWaiting::NodeServes,
-        (false, false) => CleanupWaiting::NodeNotReady(name),
+    let made_for = creator_node(&volume.provisioned_by).and_then(|creator| creator.uid);
+    let is_rebuilt = made_for.is_some_and(|uid| uid != node.uid.to_string());
+    Err(match (is_rebuilt, node.is_admitted, node.is_ready) {
+        // Whether the disk is still there, the provisioner on the node says: a pod may already use what is in its place.
+        (true, _, _) => CleanupWaiting::NodeRebuilt(name),
+        (false, false, _) => CleanupWaiting::NodeRelabelled(name),
+        (false, true, true) => CleanupWaiting::NodeServes,
+        (false, true, false) => CleanupWaiting::NodeNotReady(name),
     })
 }
 
@@ -158,16 +173,19 @@ fn bound(seen: &CleanupObservation<'_>, key: &ClaimKey, kind: NodeLossKind) -> C
 }
 
 /// Returns why the claim of a replica is not deleted; nothing once its pod waits for it and every other pod is ready, or
-/// waits in the same way.
+/// waits for a lost volume too.
 fn unless_next(replicas: &StatefulSetReplicas) -> Option<CleanupWaiting> {
     // A pod that has a node would keep the claim Terminating; without a pod, the claim may be none that is needed.
     if replicas.own.state != PodState::Unscheduled {
         return Some(CleanupWaiting::PodNotWaiting(replicas.own.pod.clone()));
     }
-    let is_ok =
-        |state: PodState, is_lost: bool| state == PodState::Ready || (state == PodState::Unscheduled && is_lost);
-    let other =
-        replicas.others.iter().find(|other| !is_ok(other.state, other.waits_for_lost_volume))?;
+    let is_well = |other: &&Replica| match other.state {
+        PodState::Ready => true,
+        // A StatefulSet makes a pod only once those before it are ready, unless its podManagementPolicy is Parallel.
+        PodState::Absent | PodState::Unscheduled => other.has_lost_volume,
+        PodState::Terminating | PodState::NotReady => false,
+    };
+    let other = replicas.others.iter().find(|other| !is_well(other))?;
     Some(CleanupWaiting::OtherReplica(other.pod.clone()))
 }
 

@@ -16,6 +16,10 @@ pub enum CleanupWaiting {
     ReadyOutOfService(Box<str>),
     /// Its Node was made again under its name: whether its disk is still there, the provisioner on it says.
     NodeRebuilt(Box<str>),
+    /// The Node for which it was made exists, and has no longer the labels by which the volume is tied to it.
+    NodeRelabelled(Box<str>),
+    /// Its node affinity was not read, or admits no Node whatever its labels.
+    AffinityUnknown,
     /// Its Node is gone, and may be made again.
     NodeGoneShortly,
     /// Its node is lost, and the StorageClass says that its claim waits.
@@ -48,6 +52,8 @@ impl CleanupWaiting {
             Self::NodeNotReady(_) => "node_not_ready",
             Self::ReadyOutOfService(_) => "ready_out_of_service",
             Self::NodeRebuilt(_) => "node_rebuilt",
+            Self::NodeRelabelled(_) => "node_relabelled",
+            Self::AffinityUnknown => "affinity_unknown",
             Self::NodeGoneShortly => "node_gone_shortly",
             Self::NodeLost(_) => "node_lost",
             Self::ClaimGone => "claim_gone",
@@ -67,10 +73,12 @@ impl CleanupWaiting {
         Some(match self {
             Self::NodeLost(_) | Self::NoStatefulSet(_) => "NodeLost",
             Self::ReadyOutOfService(_) => "NodeReadyOutOfService",
+            Self::NodeRelabelled(_) => "NodeRelabelled",
             Self::OtherReplica(_) => "OtherReplicaNotReady",
             Self::NodeServes
             | Self::NodeNotReady(_)
             | Self::NodeRebuilt(_)
+            | Self::AffinityUnknown
             | Self::NodeGoneShortly
             | Self::ClaimGone
             | Self::ClaimElsewhere
@@ -87,7 +95,9 @@ impl fmt::Display for CleanupWaiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NodeServes => f.write_str("its Node is ready"),
-            Self::NodeNotReady(node) => write!(f, "Node {node:?} is not ready; it may come back with the disk"),
+            Self::NodeNotReady(node) => {
+                write!(f, "Node {node:?} is not ready; it may come back with the disk")
+            }
             Self::ReadyOutOfService(node) => write!(
                 f,
                 "Node {node:?} is ready and has the taint node.kubernetes.io/out-of-service, which states that its \
@@ -98,7 +108,17 @@ impl fmt::Display for CleanupWaiting {
                 "Node {node:?} was created again after the PersistentVolume was; an event DiskReplaced reports if another \
                  disk is in the place of the former one"
             ),
-            Self::NodeGoneShortly => f.write_str("its Node has just been deleted, and may be created again"),
+            Self::NodeRelabelled(node) => write!(
+                f,
+                "Node {node:?} exists and no longer has the labels that the PersistentVolume asks for; no pod with the \
+                 PVC can start; give the Node its label kubernetes.io/hostname back"
+            ),
+            Self::AffinityUnknown => {
+                f.write_str("which Nodes can reach the PersistentVolume is not known")
+            }
+            Self::NodeGoneShortly => {
+                f.write_str("its Node has just been deleted, and may be created again")
+            }
             Self::NodeLost(kind) => write!(
                 f,
                 "{kind}; the pod of the PVC cannot start until the node is back with the disk; if it will not come back, \

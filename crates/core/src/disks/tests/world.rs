@@ -5,8 +5,8 @@ use crate::disks::{
     volume_name,
 };
 use crate::model::{
-    ClaimKey, Deletion, NodeAffinity, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName,
-    VolumePhase,
+    ClaimKey, Deletion, NodeAffinity, NodeExpression, NodeTerm, ReclaimPolicy, Reservation,
+    ResourceVersion, Uid, VolumeName, VolumePhase,
 };
 
 pub(super) const PATH: &str = "/mnt/disks/vol1";
@@ -44,6 +44,7 @@ pub(super) fn disk(form: DiskForm, content: DiskContent) -> Disk {
 
 /// The volume as the local static provisioner makes it, with what we record on it.
 pub(in crate::disks) fn volume(phase: VolumePhase, reservation: Reservation) -> LocalVolume {
+    let hostname = NodeExpression::new("kubernetes.io/hostname", "In", &["node-1"]).unwrap();
     LocalVolume {
         name: name(),
         uid: Uid::new("v1"),
@@ -55,7 +56,7 @@ pub(in crate::disks) fn volume(phase: VolumePhase, reservation: Reservation) -> 
         path: PATH.into(),
         provisioned_by: provisioner().annotation().into(),
         class: "fast-disks".into(),
-        node_affinity: NodeAffinity::Unrestricted,
+        node_affinity: NodeAffinity::Required(vec![NodeTerm::new(vec![hostname], Vec::new())]),
         identity: Some(identity("S1")),
         mark: None,
     }

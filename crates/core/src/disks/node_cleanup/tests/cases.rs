@@ -7,7 +7,8 @@ use crate::disks::{
     next_cleanup_step,
 };
 use crate::model::{
-    ClaimKey, Deletion, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName, VolumePhase,
+    ClaimKey, Deletion, NodeAffinity, NodeTerm, ReclaimPolicy, Reservation, ResourceVersion, Uid,
+    VolumeName, VolumePhase,
 };
 
 /// The uid of the node in [`volume`].
@@ -19,7 +20,8 @@ fn bound() -> LocalVolume {
 }
 
 fn node(uid: &str, is_ready: bool, is_out_of_service: bool) -> NodeOfVolume {
-    NodeOfVolume { name: "node-1".into(), uid: Uid::new(uid), is_ready, is_out_of_service }
+    let (name, uid) = ("node-1".into(), Uid::new(uid));
+    NodeOfVolume { name, uid, is_admitted: true, is_ready, is_out_of_service }
 }
 
 fn claim(deletion: Deletion) -> CleanupClaim {
@@ -31,18 +33,15 @@ fn claim(deletion: Deletion) -> CleanupClaim {
     }
 }
 
-fn replica(number: u32, state: PodState, waits_for_lost_volume: bool) -> Replica {
-    Replica { pod: format!("db-{number}").into(), state, waits_for_lost_volume }
+fn replica(number: u32, state: PodState, has_lost_volume: bool) -> Replica {
+    Replica { pod: format!("db-{number}").into(), state, has_lost_volume }
 }
 
-fn replicas(own: PodState, other: PodState, waits_for_lost_volume: bool) -> CleanupReplicas {
+fn replicas(own: PodState, other: PodState, has_lost_volume: bool) -> CleanupReplicas {
     CleanupReplicas::Of(StatefulSetReplicas {
         name: "db".into(),
         own: replica(0, own, true),
-        others: vec![
-            replica(1, PodState::Ready, false),
-            replica(2, other, waits_for_lost_volume),
-        ],
+        others: vec![replica(1, PodState::Ready, false), replica(2, other, has_lost_volume)],
     })
 }
 
@@ -100,7 +99,10 @@ fn a_claim_is_deleted_once_its_volume_is_kept() {
 
 #[test]
 fn a_node_is_lost_only_if_it_is_gone_or_stated_to_be_off() {
-    use CleanupWaiting::{NodeGoneShortly, NodeNotReady, NodeRebuilt, NodeServes, ReadyOutOfService};
+    use CleanupWaiting::{
+        NodeGoneShortly, NodeNotReady, NodeRebuilt, NodeRelabelled, NodeServes, ReadyOutOfService,
+    };
+    let relabelled = NodeOfVolume { is_admitted: false, ..node(NODE_UID, true, false) };
     let gone = NodeLossKind::Gone;
     let off = NodeLossKind::OutOfService;
     for (nodes, is_gone_for_long, waiting) in [
@@ -112,6 +114,8 @@ fn a_node_is_lost_only_if_it_is_gone_or_stated_to_be_off() {
         (vec![node(NODE_UID, true, true)], true, ReadyOutOfService("node-1".into())),
         (vec![node(OTHER_UID, true, false)], true, NodeRebuilt("node-1".into())),
         (vec![node(OTHER_UID, false, false)], true, NodeRebuilt("node-1".into())),
+        // A person has taken its host name away: the machine runs all the same.
+        (vec![relabelled], true, NodeRelabelled("node-1".into())),
         // Two nodes with one host name: the pod could start on either.
         (vec![node(NODE_UID, false, true), node(NODE_UID, true, false)], true, NodeServes),
     ] {
@@ -129,6 +133,21 @@ fn a_node_is_lost_only_if_it_is_gone_or_stated_to_be_off() {
 }
 
 #[test]
+fn a_volume_that_no_node_is_known_to_reach_is_left_alone() {
+    let term = NodeTerm::default();
+    for affinity in [
+        NodeAffinity::Unrestricted,
+        NodeAffinity::Required(Vec::new()),
+        NodeAffinity::Required(vec![term]),
+        NodeAffinity::Unread([0, 0]),
+    ] {
+        let volume = LocalVolume { node_affinity: affinity, ..bound() };
+        let step = step(&volume, OnNodeLoss::Release, &claim(Deletion::NotAsked), &usual());
+        assert_eq!(step, CleanupStep::Wait(CleanupWaiting::AffinityUnknown));
+    }
+}
+
+#[test]
 fn a_claim_waits_unless_a_pod_waits_for_it_and_the_other_replicas_are_well() {
     use CleanupWaiting::{OtherReplica, PodNotWaiting};
     use PodState::{Absent, NotReady, Ready, Terminating, Unscheduled};
@@ -142,11 +161,11 @@ fn a_claim_waits_unless_a_pod_waits_for_it_and_the_other_replicas_are_well() {
         (Unscheduled, true, true),
         (Unscheduled, false, false),
         (NotReady, true, false),
-        (Absent, true, false),
+        (Absent, true, true),
+        (Absent, false, false),
         (Terminating, false, false),
     ] {
-        let step =
-            step(&bound(), OnNodeLoss::Release, &here, &replicas(Unscheduled, other, waits));
+        let step = step(&bound(), OnNodeLoss::Release, &here, &replicas(Unscheduled, other, waits));
         let expected = CleanupStep::Wait(OtherReplica("db-2".into()));
         assert_eq!(step != expected, is_deleted, "{other:?} {waits} {step:?}");
     }

@@ -27,7 +27,9 @@ enum NodeLife {
 enum Event {
     /// The node of this replica becomes this.
     Node(usize, NodeLife),
-    /// The pod of this replica is deleted where its node is lost, and made again, with a claim if it has none.
+    /// The pod of this replica is deleted where its node is lost.
+    PodGone(usize),
+    /// It is made again, or gets a claim if it has none.
     PodMade(usize),
     /// The scheduler finds a node for the pod of this replica, if there is one.
     Scheduled(usize),
@@ -51,10 +53,12 @@ struct Life {
 struct World {
     lives: Vec<Life>,
     on_node_loss: OnNodeLoss,
+    /// Whether a pod is made before those before it are ready.
+    is_parallel: bool,
 }
 
 impl World {
-    fn new(on_node_loss: OnNodeLoss) -> Self {
+    fn new(on_node_loss: OnNodeLoss, is_parallel: bool) -> Self {
         let life = |number: usize| {
             let claim = ClaimKey::new("db", format!("data-db-{number}"));
             let reservation = Reservation::Held(claim, Uid::new(format!("c{number}")));
@@ -63,7 +67,7 @@ impl World {
             let node = NodeLife::Ready;
             Life { node, volume, is_moved: false, has_claim: true, pod: PodState::Ready }
         };
-        Self { lives: (0..REPLICAS).map(life).collect(), on_node_loss }
+        Self { lives: (0..REPLICAS).map(life).collect(), on_node_loss, is_parallel }
     }
 
     fn nodes(&self, number: usize) -> Vec<NodeOfVolume> {
@@ -71,6 +75,7 @@ impl World {
         let node = NodeOfVolume {
             name: "node-1".into(),
             uid: Uid::new("0a1b2c3d-4e5f-6789-abcd-ef0123456789"),
+            is_admitted: true,
             is_ready: life == NodeLife::Ready,
             is_out_of_service: life == NodeLife::OutOfService,
         };
@@ -80,11 +85,10 @@ impl World {
     fn replica(&self, number: usize) -> Replica {
         let life = &self.lives[number];
         let is_lost = volume_loss(&life.volume, &self.nodes(number), true).is_ok();
-        let is_waiting = life.pod == PodState::Unscheduled;
         Replica {
             pod: format!("db-{number}").into(),
             state: life.pod,
-            waits_for_lost_volume: is_waiting && life.has_claim && !life.is_moved && is_lost,
+            has_lost_volume: life.has_claim && !life.is_moved && is_lost,
         }
     }
 
@@ -104,10 +108,19 @@ impl World {
     fn happens(&mut self, event: Event) -> Result<(), TestCaseError> {
         match event {
             Event::Node(number, node) => self.lives[number].node = node,
-            Event::PodMade(number) => {
+            Event::PodGone(number) => {
                 let life = &mut self.lives[number];
                 let is_lost = matches!(life.node, NodeLife::Gone | NodeLife::OutOfService);
-                if !life.is_moved && is_lost || life.pod == PodState::Absent {
+                if !life.is_moved && is_lost {
+                    life.pod = PodState::Absent;
+                }
+            }
+            Event::PodMade(number) => {
+                let are_ready =
+                    |lives: &[Life]| lives.iter().all(|life| life.pod == PodState::Ready);
+                let is_next = self.is_parallel || are_ready(&self.lives[..number]);
+                let life = &mut self.lives[number];
+                if is_next && life.pod == PodState::Absent {
                     life.pod = PodState::Unscheduled;
                 }
                 if life.pod == PodState::Unscheduled && !life.has_claim {
@@ -172,6 +185,14 @@ impl World {
         panic!("it reads for ever");
     }
 
+    /// The node of a replica serves again, and its pod is ready.
+    fn heal(&mut self, number: usize) {
+        let life = &mut self.lives[number];
+        life.node = NodeLife::Ready;
+        life.is_moved |= !life.has_claim;
+        (life.has_claim, life.pod) = (true, PodState::Ready);
+    }
+
     fn claim_deleted(&mut self, number: usize) -> Result<(), TestCaseError> {
         let is_going = |life: &&Life| {
             let is_released = !life.has_claim || life.is_moved;
@@ -198,6 +219,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         select(vec![NodeLife::Ready, NodeLife::NotReady, NodeLife::OutOfService, NodeLife::Gone]);
     let event = prop_oneof![
         1 => (number.clone(), lives).prop_map(|(number, node)| Event::Node(number, node)),
+        2 => number.clone().prop_map(Event::PodGone),
         2 => number.clone().prop_map(Event::PodMade),
         2 => number.clone().prop_map(Event::Scheduled),
         2 => number.clone().prop_map(Event::Ready),
@@ -216,8 +238,9 @@ proptest! {
     fn replicas_are_released_one_by_one_and_only_from_lost_nodes(
         events in events(),
         on_node_loss in on_node_loss(),
+        is_parallel in any::<bool>(),
     ) {
-        let mut world = World::new(on_node_loss);
+        let mut world = World::new(on_node_loss, is_parallel);
         for event in events {
             world.happens(event)?;
         }
@@ -225,10 +248,18 @@ proptest! {
 
     /// However many nodes are lost, every replica is ready again in the end.
     #[test]
-    fn all_replicas_come_back(events in events(), lost in prop::collection::vec(any::<bool>(), REPLICAS)) {
-        let mut world = World::new(OnNodeLoss::Keep);
+    fn all_replicas_come_back(
+        events in events(),
+        lost in prop::collection::vec(any::<bool>(), REPLICAS),
+        is_parallel in any::<bool>(),
+    ) {
+        let mut world = World::new(OnNodeLoss::Keep, is_parallel);
         for event in events {
             world.happens(event)?;
+        }
+        // A pod that is gone for another reason, or not ready, holds up the others until it is well.
+        for number in 0..REPLICAS {
+            world.heal(number);
         }
         for (number, is_lost) in lost.into_iter().enumerate() {
             let node = if is_lost { NodeLife::Gone } else { NodeLife::Ready };
@@ -237,7 +268,7 @@ proptest! {
         // One is released in each round, once all are seen to wait.
         for _ in 0..2 * REPLICAS + 2 {
             for number in 0..REPLICAS {
-                for event in [Event::PodMade, Event::Scheduled, Event::Ready, Event::Decide] {
+                for event in [Event::PodGone, Event::PodMade, Event::Scheduled, Event::Ready, Event::Decide] {
                     world.happens(event(number))?;
                 }
             }

@@ -1,6 +1,6 @@
 //! The lead of this replica: a lease, and the task that holds it.
 //!
-//! Not here: the leader election (`client::lease`), and what the leader does.
+//! Not here: the leader election (`lease`), and what the leader does.
 
 use std::time::Duration;
 
@@ -9,25 +9,26 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::client::lease::{LeaderElection, LeadershipChannels, LeadershipDeadline, campaign};
-use crate::client::other_binder::OtherBinder;
+use super::lease::{LeaderElection, LeadershipChannels, LeadershipDeadline, campaign};
+use super::other_binder::OtherBinder;
 
 /// Longer than any process runs: without an election the lead does not expire.
-pub(super) const NO_EXPIRY: Duration = Duration::from_hours(24 * 365);
+pub const NO_EXPIRY: Duration = Duration::from_hours(24 * 365);
 
 /// The lead, and the task that holds it.
-pub(super) struct Lead {
+#[derive(Debug)]
+pub struct Lead {
     /// Until when this process leads.
-    pub(super) until: watch::Receiver<LeadershipDeadline>,
+    pub until: watch::Receiver<LeadershipDeadline>,
     /// Whether another binder is known to be at work. The lease stores it; without one this process alone knows.
-    pub(super) other_binder: watch::Sender<OtherBinder>,
+    pub other_binder: watch::Sender<OtherBinder>,
     task: JoinHandle<()>,
     stop: oneshot::Sender<()>,
 }
 
 impl Lead {
     /// Campaigns for the lease; leads at once without an election.
-    pub(super) fn start(client: &Client, election: Option<LeaderElection>) -> Self {
+    pub fn start(client: &Client, election: Option<LeaderElection>) -> Self {
         let other_binder = watch::Sender::new(OtherBinder::default());
         let at_once = election.is_none().then(|| Instant::now() + NO_EXPIRY);
         let (sender, until) = watch::channel(at_once);
@@ -45,12 +46,12 @@ impl Lead {
     }
 
     /// Resolves if the task that holds the lease ends.
-    pub(super) async fn lost(&mut self) {
+    pub async fn lost(&mut self) {
         let _ = (&mut self.task).await;
     }
 
     /// Gives up the lease; nothing that it allows is in flight any more.
-    pub(super) async fn give_up(self) {
+    pub async fn give_up(self) {
         if !self.task.is_finished() {
             let _ = self.stop.send(());
             let _ = self.task.await;

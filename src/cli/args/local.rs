@@ -1,0 +1,111 @@
+//! The arguments of the local static provisioner and of what belongs to it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::cluster::duration;
+use super::{ElectionArgs, LogArgs};
+use crate::disks::OnNodeLoss;
+
+/// Arguments of `bindery local`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+Takes the place of the local static provisioner of sig-storage: the ConfigMap, the names of PersistentVolumes, their \
+labels and the metrics are the same. PersistentVolumes that it created are taken over.")]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct LocalArgs {
+    /// What is done for the whole cluster, instead of offering the disks of one node.
+    #[command(subcommand)]
+    pub command: Option<LocalCommand>,
+    /// The name of the Node whose disks are offered.
+    #[arg(long, value_name = "NAME", env = "MY_NODE_NAME", hide_env_values = true)]
+    pub node_name: Option<String>,
+    /// Folder of the configuration: one file for each key of the `ConfigMap`.
+    #[arg(long, value_name = "FOLDER", default_value = "/etc/provisioner/config")]
+    pub config_dir: PathBuf,
+    /// Folder on the node for the marks of disks that have no file system. It must survive a restart of the node.
+    #[arg(long, value_name = "FOLDER", default_value = "/var/lib/bindery/local")]
+    pub ledger_dir: PathBuf,
+    /// Folder of the kubelet, where the mounts of pods are seen: no disk is cleaned while a pod uses it.
+    #[arg(long, value_name = "FOLDER", default_value = "/var/lib/kubelet")]
+    pub kubelet_dir: PathBuf,
+    /// Time between two scans of the discovery folders; a mount is found at once.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    pub discovery_period: Duration,
+    /// Address of the plain port with /livez, /readyz, /ready and the metrics.
+    #[arg(long, value_name = "ADDRESS", default_value = "[::]:8080")]
+    pub listen_address: SocketAddr,
+    /// Path of the metrics.
+    #[arg(long, value_name = "PATH", default_value = "/metrics")]
+    pub metrics_path: String,
+    /// Kubeconfig of the cluster; else `KUBECONFIG`, `~/.kube/config` or the pod's own account.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The log.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// What is done for the whole cluster.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LocalCommand {
+    /// Delete the PersistentVolumeClaims of lost nodes, so that their StatefulSets go on with other disks.
+    NodeCleanup(NodeCleanupArgs),
+}
+
+/// Arguments of `bindery local node-cleanup`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+A node is lost if no Node has its host name for --pvc-deletion-delay, or if its Node is not ready and has the taint \
+node.kubernetes.io/out-of-service. A PersistentVolumeClaim is deleted only if a StatefulSet creates it again, its pod waits \
+for a node, and all other replicas are ready or wait in the same way.\n\n\
+wait deletes nothing and reports the loss as an event. keep sets the reclaim policy of the PersistentVolume to Retain first. \
+release deletes the PersistentVolume too, unless its reclaim policy is Retain.")]
+pub struct NodeCleanupArgs {
+    /// What becomes of the PersistentVolumeClaims of a StorageClass: `CLASS=wait`, `CLASS=keep` or `CLASS=release`;
+    /// repeatable.
+    #[arg(long, value_name = "CLASS=ACTION", value_parser = on_node_loss, required = true)]
+    pub on_node_loss: Vec<(Box<str>, OnNodeLoss)>,
+    /// Time for which a Node is gone before it counts as lost.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    pub pvc_deletion_delay: Duration,
+    /// Time between two rounds over all PersistentVolumes.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    pub period: Duration,
+    /// The leader election.
+    #[command(flatten)]
+    pub election: ElectionArgs,
+    /// Namespace of the Lease.
+    #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
+    pub lease_namespace: String,
+    /// Name of the Lease.
+    #[arg(long, value_name = "NAME", default_value = "bindery-local-node-cleanup")]
+    pub lease_name: String,
+    /// Address of the plain port with /livez, /readyz and /metrics.
+    #[arg(long, value_name = "ADDRESS", default_value = "[::]:8080")]
+    pub listen_address: SocketAddr,
+    /// Kubeconfig of the cluster; else `KUBECONFIG`, `~/.kube/config` or the pod's own account.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The log.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// Reads `CLASS=ACTION`.
+fn on_node_loss(text: &str) -> Result<(Box<str>, OnNodeLoss), String> {
+    let (class, action) = text.split_once('=').unwrap_or((text, ""));
+    let action = match action {
+        "wait" => OnNodeLoss::Wait,
+        "keep" => OnNodeLoss::Keep,
+        "release" => OnNodeLoss::Release,
+        _ => return Err("write CLASS=wait, CLASS=keep or CLASS=release".to_owned()),
+    };
+    if class.is_empty() {
+        return Err("the StorageClass has no name; write CLASS=ACTION".to_owned());
+    }
+    Ok((class.into(), action))
+}

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::helm::{Rendering, rendered, set, sets, text};
 
 /// Where the program names its metrics.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "src/telemetry/connections.rs",
     "src/telemetry/configuration.rs",
     "src/telemetry/metrics.rs",
@@ -18,6 +18,7 @@ const SOURCES: [&str; 8] = [
     "src/controller/operation_metrics.rs",
     "src/controller/certificates/metrics.rs",
     "src/local/metrics.rs",
+    "src/local/node_cleanup/metrics.rs",
 ];
 
 /// What the API server counts of webhooks (Kubernetes: `apiserver/pkg/admission/metrics`).
@@ -151,7 +152,12 @@ fn alerts_look_where_the_service_monitor_reads() {
         let expected: &[&str] = if name == "monitoring" {
             &["rel-bindery-metrics"]
         } else {
-            &["rel-bindery-controller-metrics", "rel-bindery-local-metrics", "rel-bindery-metrics"]
+            &[
+                "rel-bindery-controller-metrics",
+                "rel-bindery-local-metrics",
+                "rel-bindery-local-node-cleanup-metrics",
+                "rel-bindery-metrics",
+            ]
         };
         let mut jobs = jobs;
         jobs.sort_unstable();
@@ -167,12 +173,14 @@ fn alerts_look_where_the_service_monitor_reads() {
         for alert in alerts(rendering) {
             let expression = alert["expr"].as_str().unwrap_or_default();
             let is_ours = !expression.contains("apiserver_") || expression.contains("bindery_");
-            let jobs =
-                if expression.contains("bindery_local_") || expression.contains("local_volume_") {
-                    &["=\"rel-bindery-local-metrics\""][..]
-                } else {
-                    &["=\"rel-bindery-metrics\"", "=~\"rel-bindery(-controller)?-metrics\""]
-                };
+            let jobs = if expression.contains("bindery_local_node_cleanup_") {
+                &["=\"rel-bindery-local-node-cleanup-metrics\""][..]
+            } else if expression.contains("bindery_local_") || expression.contains("local_volume_")
+            {
+                &["=\"rel-bindery-local-metrics\""][..]
+            } else {
+                &["=\"rel-bindery-metrics\"", "=~\"rel-bindery(-controller)?-metrics\""]
+            };
             let selects =
                 |job: &&str| expression.contains(&format!("namespace=\"store\",job{job}"));
             assert_eq!(jobs.iter().any(selects), is_ours, "{name}: {expression}");

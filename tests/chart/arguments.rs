@@ -4,7 +4,7 @@
 //! Not here: what the arguments do.
 
 use bindery::api::installation::Installation;
-use bindery::cli::args::{Bindery, Command, LocalArgs};
+use bindery::cli::args::{Bindery, Command, LocalArgs, LocalCommand};
 use clap::Parser;
 use serde_json::Value;
 
@@ -39,7 +39,12 @@ fn the_program_takes_the_arguments_of_every_container() {
             for container in pod["containers"].as_array().expect("containers") {
                 let command = parsed(container).command;
                 if let Command::Local(arguments) = &command {
-                    expect_mounted(name, container, arguments);
+                    if let Some(LocalCommand::NodeCleanup(arguments)) = &arguments.command {
+                        let lease = rendering.object("Lease", &arguments.lease_name);
+                        assert_eq!(lease["metadata"]["namespace"], *arguments.lease_namespace);
+                    } else {
+                        expect_mounted(name, container, arguments);
+                    }
                     continue;
                 }
                 let installation = if let Command::Webhook(arguments) = &command {

@@ -225,7 +225,9 @@ fn question(other: &[&str], minutes: u32) -> Value {
     let well = WELL.iter().chain(firing_local::WELL);
     for series in well.filter(is_well).chain(values) {
         let series = series.replace("HOOK", hook).replace("CONTROLLER", controller);
-        let series = series.replace("LOCAL", firing_local::LABELS);
+        let series = series
+            .replace("CLEANUP", firing_local::CLEANUP_LABELS)
+            .replace("LOCAL", firing_local::LABELS);
         let _ = writeln!(text, "  {series}");
     }
     json!({"series": text, "minutes": minutes})

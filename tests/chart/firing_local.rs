@@ -4,6 +4,10 @@
 pub(crate) const LABELS: &str =
     "namespace=\"store\",job=\"rel-bindery-local-metrics\",node=\"n\",pod=\"l\"";
 
+/// The labels of the node cleanup's series, besides the pod.
+pub(crate) const CLEANUP_LABELS: &str =
+    "namespace=\"store\",job=\"rel-bindery-local-node-cleanup-metrics\"";
+
 /// A node whose disks are well: one is being released, one was cleaned again after a failure.
 pub(crate) const WELL: &[&str] = &[
     "bindery_local_ready{LOCAL} 0x10 1x50",
@@ -19,6 +23,10 @@ pub(crate) const WELL: &[&str] = &[
     "local_volume_provisioner_persistentvolume_delete_failed_total{LOCAL,mode=\"Block\",type=\"process\"} 0x10 4x50",
     "bindery_local_failed_steps_total{LOCAL,step=\"offer\"} 0x10 5x50",
     "bindery_local_scans_total{LOCAL,outcome=\"ok\"} 0+3x60",
+    // One of two pods leads, and waits for a node that restarts.
+    "bindery_local_node_cleanup_leader{CLEANUP,pod=\"a\"} 1x60",
+    "bindery_local_node_cleanup_leader{CLEANUP,pod=\"b\"} 0x60",
+    "bindery_local_node_cleanup_persistentvolumes{CLEANUP,storage_class=\"fast\",state=\"node_not_ready\"} 3x60",
 ];
 
 /// As the cases of `firing`.
@@ -63,6 +71,14 @@ pub(crate) const CASES: &[(&str, &[&str], u32)] = &[
         "BinderyLocalStepsFail",
         &["bindery_local_failed_steps_total{LOCAL,step=\"offer\"} 0+1x60"],
         16,
+    ),
+    ("BinderyNodeCleanupDown", &["bindery_local_node_cleanup_leader{CLEANUP,pod=\"a\"} 0x60"], 10),
+    (
+        "BinderyNodeLost",
+        &[
+            "bindery_local_node_cleanup_persistentvolumes{CLEANUP,storage_class=\"fast\",state=\"no_stateful_set\"} 2x60",
+        ],
+        15,
     ),
     ("BinderyLocalScansFail", &["bindery_local_scans_total{LOCAL,outcome=\"failed\"} 0+1x60"], 6),
 ];

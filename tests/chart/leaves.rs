@@ -102,6 +102,12 @@ const PROBES: &[Probe] = &[
         ],
     ),
     ("local.provisionerNotReadyNodeTaintKey", "\"a\"", LOCAL),
+    ("local.onNodeLoss", r#"{"a": "keep"}"#, LOCAL),
+    (
+        "local.pvcDeletionDelay",
+        "\"5m\"",
+        &["--set", "local.enabled=true,local.classes.a.hostDir=/mnt,local.onNodeLoss.a=keep"],
+    ),
     ("local.privileged", "true", LOCAL),
     ("local.kubeletDir", "\"/kubelet\"", LOCAL),
     ("local.ledgerDir", "\"/ledger\"", LOCAL),

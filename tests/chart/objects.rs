@@ -132,7 +132,7 @@ fn every_container_says_what_it_uses() {
             }
             let has_priority = match name.as_str() {
                 "private-control-plane" => owner == "rel-bindery",
-                "local-pools" => owner == "rel-bindery" || is_local(&pod),
+                "local-pools" => owner != "rel-bindery-doctor",
                 _ => false,
             };
             assert_eq!(pod.get("priorityClassName").is_some(), has_priority, "{name}: {owner}");

@@ -70,7 +70,7 @@ fn values_table() -> String {
 
 fn rights_table() -> String {
     let mut table = String::from(
-        "| what | webhook | `observe` | `prebind` | `full` | local disks | only with |\n\
+        "| what | webhook | `observe` | `prebind` | `full` | local disks | node cleanup | only with |\n\
          |---|---|---|---|---|---|---|\n",
     );
     for right in RIGHTS {
@@ -82,12 +82,13 @@ fn rights_table() -> String {
             With::SelfSigned => "`certs.mode: selfSigned`",
             With::TaintRemoval => "`local.removeNodeNotReadyTaint`",
         };
-        let [webhook, observe, prebind, full, local] = right.verbs.map(|verbs| verbs.join(", "));
+        let [webhook, observe, prebind, full, local, cleanup] =
+            right.verbs.map(|verbs| verbs.join(", "));
         let what = format!("{}{scope} {}", right.resource, names.join(", "));
         let what = what.trim_end();
         let _ = writeln!(
             table,
-            "| {what} | {webhook} | {observe} | {prebind} | {full} | {local} | {with} |"
+            "| {what} | {webhook} | {observe} | {prebind} | {full} | {local} | {cleanup} | {with} |"
         );
     }
     table

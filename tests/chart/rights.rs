@@ -17,8 +17,9 @@ pub(crate) struct Right {
     pub(crate) resource: &'static str,
     /// The only objects that it is given for; any if there are none. `NAME` is the installation's.
     pub(crate) names: &'static [&'static str],
-    /// Given to the webhook; to the controller in `observe`, in `prebind` and in `full`; to the local static provisioner.
-    pub(crate) verbs: [&'static [&'static str]; 5],
+    /// Given to the webhook; to the controller in `observe`, in `prebind` and in `full`; to the local static
+    /// provisioner; to the node cleanup.
+    pub(crate) verbs: [&'static [&'static str]; 6],
     /// What has to be the case besides.
     pub(crate) with: With,
 }
@@ -46,57 +47,66 @@ const READ_PATCH: &[&str] = &["get", "list", "watch", "patch"];
 const FOLLOW: &[&str] = &["get", "watch"];
 const FOLLOW_PATCH: &[&str] = &["get", "watch", "patch"];
 const WAITING: &[&str] = &["list", "watch"];
+const KEEP: &[&str] = &["list", "watch", "patch", "delete"];
 const OFFER: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 
 /// All of them.
 pub(crate) const RIGHTS: &[Right] = &[
-    cluster("persistentvolumes", [READ, READ, READ_PATCH, READ_PATCH, OFFER]),
-    cluster("persistentvolumes/status", [NONE, NONE, NONE, PATCH, NONE]),
-    cluster("persistentvolumeclaims", [READ, READ, READ, READ_PATCH, &["get", "list"]]),
-    cluster("persistentvolumeclaims/status", [NONE, NONE, NONE, PATCH, NONE]),
-    cluster("storage.k8s.io/storageclasses", [READ, READ, READ, READ, &["get"]]),
-    cluster("namespaces", [READ, WAITING, WAITING, WAITING, NONE]),
-    cluster("pods", [&["list"], WAITING, WAITING, WAITING, NONE]),
-    cluster("nodes", [&["get", "list"], NONE, &["get"], NONE, &["get"]]),
-    Right { with: With::TaintRemoval, ..cluster("nodes", [NONE, NONE, NONE, NONE, PATCH]) },
-    cluster("coordination.k8s.io/leases", [&["get"], NONE, NONE, NONE, NONE]),
-    Right { with: With::Events, ..cluster("events", [NONE, EVENTS, EVENTS, EVENTS, NONE]) },
-    cluster("events", [NONE, NONE, NONE, NONE, EVENTS]),
+    cluster("persistentvolumes", [READ, READ, READ_PATCH, READ_PATCH, OFFER, KEEP]),
+    cluster("persistentvolumes/status", [NONE, NONE, NONE, PATCH, NONE, NONE]),
+    cluster(
+        "persistentvolumeclaims",
+        [READ, READ, READ, READ_PATCH, &["get", "list"], &["get", "delete"]],
+    ),
+    cluster("persistentvolumeclaims/status", [NONE, NONE, NONE, PATCH, NONE, NONE]),
+    cluster("storage.k8s.io/storageclasses", [READ, READ, READ, READ, &["get"], NONE]),
+    cluster("namespaces", [READ, WAITING, WAITING, WAITING, NONE, NONE]),
+    cluster("pods", [&["list"], WAITING, WAITING, WAITING, NONE, &["get"]]),
+    cluster("nodes", [&["get", "list"], NONE, &["get"], NONE, &["get"], &["get", "list"]]),
+    Right { with: With::TaintRemoval, ..cluster("nodes", [NONE, NONE, NONE, NONE, PATCH, NONE]) },
+    cluster("coordination.k8s.io/leases", [&["get"], NONE, NONE, NONE, NONE, NONE]),
+    Right { with: With::Events, ..cluster("events", [NONE, EVENTS, EVENTS, EVENTS, NONE, NONE]) },
+    cluster("events", [NONE, NONE, NONE, NONE, EVENTS, EVENTS]),
+    cluster("apps/statefulsets", [NONE, NONE, NONE, NONE, NONE, &["list"]]),
     registrations("admissionregistration.k8s.io/validatingwebhookconfigurations"),
     registrations("admissionregistration.k8s.io/mutatingwebhookconfigurations"),
     Right {
         names: &["NAME-controller"],
-        ..inside("coordination.k8s.io/leases", [NONE, LEASE, LEASE, LEASE, NONE])
+        ..inside("coordination.k8s.io/leases", [NONE, LEASE, LEASE, LEASE, NONE, NONE])
+    },
+    Right {
+        names: &["NAME-local-node-cleanup"],
+        ..inside("coordination.k8s.io/leases", [NONE, NONE, NONE, NONE, NONE, LEASE])
     },
     Right {
         names: &["NAME-certificates"],
         with: With::SelfSigned,
-        ..inside("coordination.k8s.io/leases", [NONE, LEASE, LEASE, LEASE, NONE])
+        ..inside("coordination.k8s.io/leases", [NONE, LEASE, LEASE, LEASE, NONE, NONE])
     },
     Right {
         names: &["NAME-tls"],
         with: With::SelfSigned,
-        ..inside("secrets", [FOLLOW, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH, NONE])
+        ..inside("secrets", [FOLLOW, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH, NONE, NONE])
     },
     Right {
         names: &["NAME-ca"],
         with: With::SelfSigned,
-        ..inside("secrets", [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH, NONE])
+        ..inside("secrets", [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH, NONE, NONE])
     },
-    inside("pods", [NONE, NONE, NONE, &["get", "list", "create", "delete"], NONE]),
-    inside("events", [NONE, NONE, NONE, &["list"], NONE]),
+    inside("pods", [NONE, NONE, NONE, &["get", "list", "create", "delete"], NONE, NONE]),
+    inside("events", [NONE, NONE, NONE, &["list"], NONE, NONE]),
 ];
 
-const fn cluster(resource: &'static str, verbs: [&'static [&'static str]; 5]) -> Right {
+const fn cluster(resource: &'static str, verbs: [&'static [&'static str]; 6]) -> Right {
     Right { scope: Scope::Cluster, resource, names: &[], verbs, with: With::Nothing }
 }
 
-const fn inside(resource: &'static str, verbs: [&'static [&'static str]; 5]) -> Right {
+const fn inside(resource: &'static str, verbs: [&'static [&'static str]; 6]) -> Right {
     Right { scope: Scope::Namespace, resource, names: &[], verbs, with: With::Nothing }
 }
 
 const fn registrations(resource: &'static str) -> Right {
-    let verbs = [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH, NONE];
+    let verbs = [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH, NONE, NONE];
     Right { names: &["NAME"], with: With::SelfSigned, ..cluster(resource, verbs) }
 }
 
@@ -104,6 +114,7 @@ const fn registrations(resource: &'static str) -> Right {
 const WEBHOOK: usize = 0;
 const MODES: [&str; 3] = ["observe", "prebind", "full"];
 const LOCAL: usize = 4;
+const NODE_CLEANUP: usize = 5;
 
 /// One right to one thing.
 type Cell = (String, String, String, String);
@@ -225,6 +236,10 @@ fn the_local_static_provisioner_has_exactly_the_rights_of_its_column() {
     {
         let has = of_account(set(name), "rel-bindery-local");
         compare(name, &has, &expected(&[LOCAL], &with));
+        let cleanup = of_account(set(name), "rel-bindery-local-node-cleanup");
+        let is_run = name == "local-pools";
+        let columns = if is_run { &[NODE_CLEANUP][..] } else { &[] };
+        compare(name, &cleanup, &expected(columns, &[With::Nothing]));
         let webhook = of_account(set(name), "rel-bindery");
         let beside = [With::Nothing, With::Events, With::SelfSigned];
         compare(name, &webhook, &expected(&[WEBHOOK, 1], &beside));

@@ -105,4 +105,30 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
       description: >-
         On node {{ `{{ $labels.node }}` }} the mount table cannot be read; no disk is found and none is cleaned;
         `{{ $logs }} {{ `{{ $labels.pod }}` }}` has the reason; delete the pod, and report it if it comes again.
+{{- if eq (include "bindery.hasNodeCleanup" .) "true" }}
+{{- $cleanup := printf "namespace=%q,job=%q" $namespace (print (include "bindery.nodeCleanupName" .) "-metrics") }}
+  - alert: BinderyNodeCleanupDown
+    expr: absent(bindery_local_node_cleanup_leader{ {{- $cleanup -}} } == 1)
+    for: 10m
+    labels: {severity: warning}
+    annotations:
+      runbook: docs/how-to/troubleshoot.md#binderynodecleanupdown
+      summary: No pod of the Bindery node cleanup leads
+      description: >-
+        No node cleanup of {{ $namespace }}/{{ $name }} has led for ten minutes; pods whose local disk was on a lost node wait
+        until one does; look at
+        `kubectl -n {{ $namespace }} get pods -l app.kubernetes.io/component=local-node-cleanup`.
+  - alert: BinderyNodeLost
+    expr: >-
+      sum by (storage_class, state) (bindery_local_node_cleanup_persistentvolumes{ {{- $cleanup -}} ,state=~"node_lost|no_stateful_set|other_replica|ready_out_of_service|node_relabelled"}) > 0
+    for: 15m
+    labels: {severity: warning}
+    annotations:
+      runbook: docs/how-to/troubleshoot.md#binderynodelost
+      summary: PersistentVolumeClaims wait for a lost node until a person decides
+      description: >-
+        {{ `{{ $value }}` }} PersistentVolumes of StorageClass {{ `{{ $labels.storage_class }}` }} cannot be reached
+        ({{ `{{ $labels.state }}` }}); the pods of their PersistentVolumeClaims wait; `kubectl get events -A
+        --field-selector source=bindery-local-node-cleanup` says for each PersistentVolumeClaim what to do.
+{{- end }}
 {{- end -}}

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::controller::metrics::ControllerMetrics;
 use crate::local::metrics::LocalMetrics;
+use crate::local::node_cleanup::metrics::NodeCleanupMetrics;
 use crate::telemetry::metrics::WebhookMetrics;
 use crate::telemetry::registry::MetricRow;
 
@@ -30,6 +31,12 @@ pub fn metrics() -> String {
          sig-storage-local-static-provisioner.\n",
     );
     table(&mut out, LocalMetrics::rows());
+    out.push_str(
+        "\n## Node cleanup, port 8080\n\n\
+         Metrics with the prefix `local_volume_node_cleanup_` have the names and labels of \
+         sig-storage-local-static-provisioner.\n",
+    );
+    table(&mut out, NodeCleanupMetrics::rows());
     out
 }
 

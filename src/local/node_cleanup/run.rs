@@ -126,8 +126,9 @@ impl Rounds {
             if leads {
                 self.round().await;
             } else {
-                // Another process has counted meanwhile.
+                // Another process counts now.
                 self.gone_since.clear();
+                self.cleanup.metrics.volumes.reset();
             }
         }
     }

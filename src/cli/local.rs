@@ -12,7 +12,7 @@ use super::process::{self, Signals, health_port, port_ended};
 use crate::client::connect::{Address, connect};
 use crate::client::lease::LeaderElection;
 use crate::local::configuration::{self, LocalConfiguration};
-use crate::local::health::{self, Health};
+use crate::local::health::{self, LocalHealth};
 use crate::local::metrics::LocalMetrics;
 use crate::local::node_cleanup::metrics::NodeCleanupMetrics;
 use crate::local::node_cleanup::run::{NodeCleanupSettings, run as run_node_cleanup};
@@ -59,7 +59,7 @@ async fn serve(
     let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
     let client = connect(&address).await?;
     let metrics = LocalMetrics::new().map_err(|error| Failure::usage(error.to_string()))?;
-    let health = Health {
+    let health = LocalHealth {
         ready: metrics.ready.clone(),
         not_ready: "not every disk was decided about yet\n",
         registry: metrics.registry(),
@@ -128,7 +128,7 @@ async fn serve_cleanup(
     let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
     let client = connect(&address).await?;
     let metrics = NodeCleanupMetrics::new().map_err(|error| Failure::usage(error.to_string()))?;
-    let health = Health {
+    let health = LocalHealth {
         ready: metrics.ready.clone(),
         not_ready: "the PersistentVolumes were not listed yet\n",
         registry: metrics.registry(),

@@ -8,7 +8,7 @@ use prometheus::{IntGauge, Registry, TextEncoder};
 
 /// What the health port answers with.
 #[derive(Clone, Debug)]
-pub struct Health {
+pub struct LocalHealth {
     /// 1 once the process is ready.
     pub ready: IntGauge,
     /// What is said until then.
@@ -18,7 +18,7 @@ pub struct Health {
 }
 
 /// The paths of the health port; `/ready` is that of the local static provisioner.
-pub fn router(health: Health, metrics_path: &str) -> Router {
+pub fn router(health: LocalHealth, metrics_path: &str) -> Router {
     Router::new()
         .route("/livez", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
@@ -27,7 +27,7 @@ pub fn router(health: Health, metrics_path: &str) -> Router {
         .with_state(health)
 }
 
-async fn ready(State(health): State<Health>) -> (StatusCode, &'static str) {
+async fn ready(State(health): State<LocalHealth>) -> (StatusCode, &'static str) {
     if health.ready.get() == 1 {
         (StatusCode::OK, "ok\n")
     } else {
@@ -35,7 +35,7 @@ async fn ready(State(health): State<Health>) -> (StatusCode, &'static str) {
     }
 }
 
-async fn text(State(health): State<Health>) -> (StatusCode, String) {
+async fn text(State(health): State<LocalHealth>) -> (StatusCode, String) {
     match TextEncoder::new().encode_to_string(&health.registry.gather()) {
         Ok(text) => (StatusCode::OK, text),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),

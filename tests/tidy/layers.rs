@@ -143,6 +143,7 @@ const LAYERS: &[Layer] = &[
         imports: &[
             "model",
             "attach",
+            "disks",
             "binding",
             "rules",
             "api",

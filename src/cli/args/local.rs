@@ -52,7 +52,7 @@ pub struct LocalArgs {
 /// What is done for the whole cluster.
 #[derive(Clone, Debug, Subcommand)]
 pub enum LocalCommand {
-    /// Delete the PersistentVolumeClaims of lost nodes, so that their StatefulSets go on with other disks.
+    /// Delete the PersistentVolumeClaims of lost nodes, so that the pods go on with other disks.
     NodeCleanup(NodeCleanupArgs),
 }
 

@@ -8,7 +8,7 @@ use crate::api::node::node;
 use crate::client::request::escaped;
 use crate::disks::{CleanupWaiting, LocalVolume, NodeOfVolume, creator_node, volume_loss};
 use crate::local::api::{VolumeRequestError, VolumeRequests};
-use crate::model::{Node, NodeAffinity, NodeQuery};
+use crate::model::{Node, NodeAffinity, NodeQuery, NodeTerm};
 
 const NODES: &str = "/api/v1/nodes";
 
@@ -58,7 +58,7 @@ impl Nodes {
     ) -> Result<Vec<NodeOfVolume>, VolumeRequestError> {
         let mut nodes = Self::default();
         if let NodeAffinity::Required(terms) = &volume.node_affinity {
-            for query in terms.iter().filter_map(|term| term.query()) {
+            for query in terms.iter().filter_map(NodeTerm::query) {
                 nodes.read_from(requests, &path(&query)).await?;
             }
         }

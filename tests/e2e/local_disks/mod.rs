@@ -5,7 +5,7 @@ mod doubtful;
 mod killed;
 mod life;
 mod many;
-mod node_cleanup;
+pub(crate) mod node_cleanup;
 pub(crate) mod process;
 mod regressions;
 pub(crate) mod scene;

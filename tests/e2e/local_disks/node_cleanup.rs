@@ -130,7 +130,7 @@ impl<'a> Cluster<'a> {
             let path = self.world.claim_path(&format!("data-db-{number}"));
             let reply = self.world.plane.get(ARRANGER, &path);
             let is_other = reply.code == 200 && uid(&reply.json) != uid_before;
-            if is_other { Ok(()) } else { Err(format!("{reply}\n{}", cleanup.0.log_text())) }
+            if is_other { Ok(()) } else { Err(format!("{reply}\n{}", cleanup.log())) }
         });
     }
 
@@ -148,7 +148,7 @@ impl<'a> Cluster<'a> {
     #[track_caller]
     fn event(&self, claim: &str, reason: &str, cleanup: &NodeCleanup) -> String {
         eventually(&format!("an event {reason} about {claim}"), PATIENCE, || {
-            self.events(claim, reason).into_iter().next().ok_or_else(|| cleanup.0.log_text())
+            self.events(claim, reason).into_iter().next().ok_or_else(|| cleanup.log())
         })
     }
 }
@@ -161,11 +161,12 @@ fn uid(object: &Value) -> String {
     object["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
 }
 
-/// `bindery local node-cleanup` as a process. Dropping it kills it.
-struct NodeCleanup(Process);
+/// `bindery local node-cleanup` as a process. Dropping it ends it, so that it gives up its Lease.
+pub(crate) struct NodeCleanup(Option<Process>);
 
 impl NodeCleanup {
-    fn start(plane: &Plane, on_node_loss: &[String]) -> Self {
+    /// Starts it with an action for each StorageClass, and more arguments.
+    pub(crate) fn start(kubeconfig: &Path, on_node_loss: &[&str], more: &[String]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -176,17 +177,31 @@ impl NodeCleanup {
             "--period=200ms",
             "--pvc-deletion-delay=1s",
             "--kubeconfig",
-            &plane.kubeconfig(ADMIN).display().to_string(),
+            &kubeconfig.display().to_string(),
         ];
         let of_classes = on_node_loss.iter().map(|action| format!("--on-node-loss={action}"));
+        let arguments = arguments.iter().map(ToString::to_string).chain(of_classes);
         let program = Program {
             binary: Path::new(env!("CARGO_BIN_EXE_bindery")),
-            arguments: arguments.iter().map(ToString::to_string).chain(of_classes).collect(),
+            arguments: arguments.chain(more.iter().cloned()).collect(),
             folder,
             log: folder.join(format!("node-cleanup-{number}.log")),
             environment: Vec::new(),
         };
-        Self(Process::spawn("bindery local node-cleanup", &program).unwrap())
+        Self(Some(Process::spawn("bindery local node-cleanup", &program).unwrap()))
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        self.0.as_ref().map(Process::log_text).unwrap_or_default()
+    }
+}
+
+impl Drop for NodeCleanup {
+    fn drop(&mut self) {
+        if let Some(process) = self.0.take() {
+            process.stop(PATIENCE);
+        }
     }
 }
 
@@ -194,7 +209,7 @@ impl NodeCleanup {
 fn the_replicas_of_lost_nodes_get_other_disks_one_by_one() {
     let plane = Plane::start(Peers::Everyone).unwrap();
     let cluster = Cluster::new(&plane, "lost", 3);
-    let cleanup = NodeCleanup::start(&plane, &["lost=keep".to_owned()]);
+    let cleanup = NodeCleanup::start(&plane.kubeconfig(ADMIN), &["lost=keep"], &[]);
     let volumes = [cluster.volume(0), cluster.volume(1), cluster.volume(2)];
     let kept = uid(&cluster.claim(2));
     let [(lost, first), (also_lost, second)] = [cluster.lose(0), cluster.lose(1)];
@@ -225,7 +240,7 @@ fn a_claim_is_given_up_only_where_its_node_is_stated_to_be_off() {
     let plane = Plane::start(Peers::Everyone).unwrap();
     let cluster = Cluster::new(&plane, "off", 1);
     let world = &cluster.world;
-    let cleanup = NodeCleanup::start(&plane, &["off=release".to_owned()]);
+    let cleanup = NodeCleanup::start(&plane.kubeconfig(ADMIN), &["off=release"], &[]);
     let (claim, volume) = (uid(&cluster.claim(0)), cluster.volume(0));
     let node = cluster.silence(0);
     // As the node lifecycle controller does.
@@ -238,7 +253,7 @@ fn a_claim_is_given_up_only_where_its_node_is_stated_to_be_off() {
     cluster.event("data-db-0", "NodeRelabelled", &cleanup);
     world.patch(ADMIN, &node, &label(json!(node.rsplit('/').next()))).expect_ok();
     eventually("db-0 waits", PATIENCE, || {
-        if cluster.is_waiting(0) { Ok(()) } else { Err(cleanup.0.log_text()) }
+        if cluster.is_waiting(0) { Ok(()) } else { Err(cleanup.log()) }
     });
     wait(QUIET);
     assert_eq!(uid(&cluster.claim(0)), claim, "the machine may come back");

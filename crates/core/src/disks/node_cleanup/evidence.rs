@@ -31,6 +31,15 @@ pub struct NodeOfVolume {
     pub is_out_of_service: bool,
 }
 
+/// How a volume is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeLossKind {
+    /// No Node has the host name to which the volume is tied.
+    Gone,
+    /// The Node is not ready, and a person or a program has stated that its machine does not run.
+    OutOfService,
+}
+
 /// The claim that a volume names, by its uid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CleanupClaim {

@@ -4,7 +4,8 @@
 //! with the new claim is ready, no other claim of its StatefulSet is deleted.
 
 use super::evidence::{
-    CleanupClaim, CleanupReplicas, NodeOfVolume, OnNodeLoss, PodState, Replica, StatefulSetReplicas,
+    CleanupClaim, CleanupReplicas, NodeLossKind, NodeOfVolume, OnNodeLoss, PodState, Replica,
+    StatefulSetReplicas,
 };
 use super::waiting::CleanupWaiting;
 use crate::disks::LocalVolume;
@@ -30,15 +31,6 @@ pub struct CleanupObservation<'a> {
     pub claim: &'a CleanupClaim,
     /// For whom that would be made again.
     pub replicas: &'a CleanupReplicas,
-}
-
-/// How a volume is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeLossKind {
-    /// No Node has the host name to which the volume is tied.
-    Gone,
-    /// The Node is not ready, and a person or a program has stated that its machine does not run.
-    OutOfService,
 }
 
 /// The next step for the volume of a node that may be lost.

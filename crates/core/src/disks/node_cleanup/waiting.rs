@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::step::NodeLossKind;
+use super::evidence::NodeLossKind;
 use crate::model::VolumePhase;
 
 /// Why nothing is done about a volume.

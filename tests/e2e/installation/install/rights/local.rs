@@ -69,30 +69,35 @@ fn the_local_static_provisioner_needs_what_the_chart_gives_it_and_no_more() {
     each_capability_is_needed(&mut scene, &given);
 }
 
-/// What the chart makes for the provisioner: the API server takes its `DaemonSet`. Its account, and the capabilities of its
-/// container.
-fn install(plane: &Plane) -> Identity {
+/// The API server takes what these templates of the chart make, in a namespace of a Pod Security level.
+pub(super) fn apply(plane: &Plane, level: &str, set: &str, templates: &[&str]) {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
-        "name": NAME, "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}});
+        "name": NAME, "labels": {"pod-security.kubernetes.io/enforce": level}}});
     plane.request(ADMIN, Method::POST, "/api/v1/namespaces", Body::json(&namespace)).expect_ok();
-    // Other cases run Bindery under these names; here the provisioner alone has rights.
+    // Other cases run Bindery under these names; here one account alone has rights.
     for binding in ["e2e:bindery:e2e:storage", "e2e:bindery-controller:e2e:binds"] {
         let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{binding}");
         plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
     }
-    let set = format!(
-        "local.enabled=true,local.classes.fast.hostDir=/mnt,local.removeNodeNotReadyTaint=true,\
-         local.provisionerNotReadyNodeTaintKey={TAINT}"
-    );
+    let shown = templates.iter().map(|template| format!("--show-only=templates/{template}"));
     let rendered = Command::new(plane.binaries().join("helm"))
-        .args(["template", NAME, CHART, "-n", NAME, "--set", &set])
-        .args(["--show-only", "templates/rbac-local.yaml", "--show-only", "templates/local.yaml"])
+        .args(["template", NAME, CHART, "-n", NAME, "--set", set])
+        .args(shown)
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&rendered.stderr);
     assert!(rendered.status.success(), "{errors}");
     let objects = String::from_utf8_lossy(&rendered.stdout);
     plane.kubectl(ADMIN, &["apply", "-f", "-"], &objects).expect_ok();
+}
+
+/// What the chart makes for the provisioner: its account, and the capabilities of its container.
+fn install(plane: &Plane) -> Identity {
+    let set = format!(
+        "local.enabled=true,local.classes.fast.hostDir=/mnt,local.removeNodeNotReadyTaint=true,\
+         local.provisionerNotReadyNodeTaintKey={TAINT}"
+    );
+    apply(plane, "privileged", &set, &["rbac-local.yaml", "local.yaml"]);
     let path = format!("/apis/apps/v1/namespaces/{NAME}/daemonsets/{ACCOUNT}");
     let daemon = plane.get(ADMIN, &path).expect_ok();
     let pod = &daemon["spec"]["template"]["spec"];

@@ -3,6 +3,7 @@
 //! Not here: which rights the chart grants for which values (`tests/chart`).
 
 mod local;
+mod node_cleanup;
 mod scenario;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +20,11 @@ use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane};
 use crate::runner::{Case, case, extent};
 
-pub(crate) const CASES: &[Case] =
-    &[case!(each_right_is_used_and_no_other_is_had), local::LOCAL_RIGHTS];
+pub(crate) const CASES: &[Case] = &[
+    case!(each_right_is_used_and_no_other_is_had),
+    local::LOCAL_RIGHTS,
+    node_cleanup::NODE_CLEANUP_RIGHTS,
+];
 
 /// One thing that may be done. No name is all names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -180,6 +184,7 @@ fn sweep(plane: &Plane, granted: &Rights) -> usize {
                     "bindery-ca",
                     "bindery-controller",
                     "bindery-certificates",
+                    "bindery-local-node-cleanup",
                 ] {
                     let is_granted = rights.iter().any(|right| {
                         (right.verb.as_str(), &right.group, &right.resource)

@@ -1,14 +1,15 @@
 //! The PersistentVolumes of local disks: wire form to what decisions about the disk see, and the objects that are created.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::bounded::{LabelUse, OptionalText, Text, parse, wire};
 use super::volume::{Wanted, volume};
-use crate::disks::{DiskIdentity, DiskMark, LocalVolume, stated_capacity};
+use crate::disks::{DiskIdentity, DiskLocation, DiskMark, LocalVolume, stated_capacity};
 use crate::model::annotations::{
-    DISK_DEVICE, DISK_FILE_SYSTEM, DISK_FOLDER, DISK_MACHINE, DISK_MAPPING, DISK_MARK,
-    DISK_PARTITION, DISK_SERIAL, DISK_SIZE, DISK_WWN, LOCAL_DISK, LOCAL_NODE, POLICY_BEFORE,
-    PROVISIONED_BY,
+    DISK_DEVICE, DISK_FILE_SYSTEM, DISK_FOLDER, DISK_FOUND_AT, DISK_MACHINE, DISK_MAPPING,
+    DISK_MARK, DISK_MISSING, DISK_PARTITION, DISK_SERIAL, DISK_SIZE, DISK_WWN, LOCAL_DISK,
+    LOCAL_NODE, POLICY_BEFORE, PROVISIONED_BY,
 };
 use crate::model::{Backend, ReclaimPolicy, ResourceVersion, Uid, VolumeClass, VolumeName};
 
@@ -30,6 +31,10 @@ wire! {
         file_system: Option<Text<'a>> = "bindery.dev/disk-file-system",
         folder: Option<Text<'a>> = "bindery.dev/disk-folder",
         size: Option<Text<'a>> = "bindery.dev/disk-size",
+        machine: Option<Text<'a>> = "bindery.dev/disk-machine",
+        missing: Option<Text<'a>> = "bindery.dev/disk-missing",
+        found_at: Option<Text<'a>> = "bindery.dev/disk-found-at",
+        moved_from: Option<Text<'a>> = "bindery.dev/moved-from",
     }
 }
 
@@ -43,6 +48,10 @@ pub fn local_volume(text: &str) -> Result<LocalVolume, serde_json::Error> {
         path: path.map(|storage| storage.place().into()).unwrap_or_default(),
         provisioned_by: read.annotations.get(PROVISIONED_BY).unwrap_or_default().into(),
         identity: identity(&annotations),
+        machine: annotations.machine.filled().unwrap_or_default().into(),
+        is_disk_missing: annotations.missing.is_some(),
+        found_at: annotations.found_at.filled().and_then(location),
+        moved_from: annotations.moved_from.filled().map(VolumeName::new),
         mark: annotations.mark.filled().and_then(DiskMark::from_text),
         class: match read.class().as_class() {
             VolumeClass::Classless => "".into(),
@@ -71,6 +80,19 @@ fn identity(annotations: &DiskAnnotations<'_>) -> Option<DiskIdentity> {
         file_system: owned(&annotations.file_system),
         folder: owned(&annotations.folder),
     })
+}
+
+/// The place that `bindery.dev/disk-found-at` names; nothing if it cannot be read.
+fn location(text: &str) -> Option<DiskLocation> {
+    let LocationWire { node, class, path } = serde_json::from_str(text).ok()?;
+    Some(DiskLocation { node, class, path })
+}
+
+#[derive(Deserialize, Serialize)]
+struct LocationWire<T> {
+    node: T,
+    class: T,
+    path: T,
 }
 
 /// Where a disk was found, for people.
@@ -213,6 +235,26 @@ pub fn identify_patch(
     json!({"metadata": {"resourceVersion": version, "labels": labels, "annotations": annotations}})
 }
 
+/// Returns the merge patch that records that the disk of a volume is not where it was, if the volume still has this version.
+pub fn missing_patch(version: &ResourceVersion) -> Value {
+    let version = version.to_string();
+    json!({"metadata": {"resourceVersion": version, "annotations": {DISK_MISSING: "true"}}})
+}
+
+/// Returns the merge patch that records that the disk is back.
+pub fn present_patch(version: &ResourceVersion) -> Value {
+    let annotations = json!({DISK_MISSING: null, DISK_FOUND_AT: null});
+    json!({"metadata": {"resourceVersion": version.to_string(), "annotations": annotations}})
+}
+
+/// Returns the merge patch that records where the disk of a volume was found, if the volume still has this version.
+pub fn found_patch(place: &DiskLocation, version: &ResourceVersion) -> Value {
+    let DiskLocation { node, class, path } = place;
+    let text = json!(LocationWire { node, class, path }).to_string();
+    let annotations = json!({DISK_FOUND_AT: text});
+    json!({"metadata": {"resourceVersion": version.to_string(), "annotations": annotations}})
+}
+
 /// Returns the merge patch that records a mark on a volume, if that still has this version.
 pub fn mark_patch(mark: &DiskMark, version: &ResourceVersion) -> Value {
     let (version, mark) = (version.to_string(), mark.to_string());
@@ -223,8 +265,12 @@ pub fn mark_patch(mark: &DiskMark, version: &ResourceVersion) -> Value {
 /// reclaim policy that it had.
 pub fn retain_patch(before: &ReclaimPolicy, version: &ResourceVersion) -> Value {
     let annotations = json!({POLICY_BEFORE: before.to_string()});
+    // Its Node may own it (`setPVOwnerRef`): it would be deleted with that.
+    let metadata = json!({
+        "resourceVersion": version.to_string(), "annotations": annotations, "ownerReferences": null,
+    });
     json!({
-        "metadata": {"resourceVersion": version.to_string(), "annotations": annotations},
+        "metadata": metadata,
         "spec": {"persistentVolumeReclaimPolicy": "Retain"},
     })
 }
@@ -246,6 +292,7 @@ fn binary_quantity(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::annotations::MOVED_FROM;
     use crate::model::{ClaimKey, ReclaimPolicy, Reservation, VolumePhase};
 
     fn identity() -> DiskIdentity {
@@ -303,11 +350,33 @@ mod tests {
         let key = ClaimKey::new("db", "data");
         assert_eq!(read.reservation, Reservation::Held(key, Uid::new("c")));
         assert_eq!(read.mark, None);
+        assert_eq!((read.is_disk_missing, read.found_at, read.moved_from), (false, None, None));
         let mark = DiskMark::Cleaning(read.name);
         let patch = mark_patch(&mark, &read.version);
         made["metadata"]["annotations"][DISK_MARK] =
             patch["metadata"]["annotations"][DISK_MARK].clone();
         assert_eq!(local_volume(&made.to_string()).unwrap().mark, Some(mark));
+    }
+
+    #[test]
+    fn where_a_disk_was_found_is_read_back() {
+        let place = DiskLocation {
+            node: "node-2".into(),
+            class: "fast-disks".into(),
+            path: "/mnt/disks/\"a b\"".into(),
+        };
+        let mut volume = new_volume();
+        let version = ResourceVersion::new("7");
+        for patch in [missing_patch(&version), found_patch(&place, &version)] {
+            json_patch::merge(&mut volume, &patch);
+        }
+        volume["metadata"]["annotations"][MOVED_FROM] = json!("local-pv-1");
+        let read = local_volume(&volume.to_string()).unwrap();
+        assert_eq!((read.is_disk_missing, read.found_at), (true, Some(place)));
+        assert_eq!(read.moved_from, Some(VolumeName::new("local-pv-1")));
+        json_patch::merge(&mut volume, &present_patch(&version));
+        let read = local_volume(&volume.to_string()).unwrap();
+        assert_eq!((read.is_disk_missing, read.found_at), (false, None));
     }
 
     #[test]

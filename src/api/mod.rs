@@ -15,6 +15,7 @@ pub mod list;
 pub mod local_volume;
 pub mod managers;
 pub mod metadata;
+pub mod moved_volume;
 pub mod namespace;
 pub mod node;
 mod object;

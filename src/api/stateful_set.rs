@@ -19,6 +19,8 @@ pub struct StatefulSet {
     pub ordinals: Range<u32>,
     /// The names of its `volumeClaimTemplates`.
     pub templates: Vec<String>,
+    /// Whether a pod is made before those before it are ready: `podManagementPolicy: Parallel`.
+    pub is_parallel: bool,
 }
 
 impl StatefulSet {
@@ -75,6 +77,7 @@ struct OwnerWire {
 #[serde(rename_all = "camelCase")]
 struct StatefulSetSpecWire<'a> {
     replicas: Option<u32>,
+    pod_management_policy: Option<String>,
     ordinals: Option<OrdinalsWire>,
     #[serde(borrow, default)]
     volume_claim_templates: Vec<&'a RawValue>,
@@ -111,6 +114,7 @@ pub fn stateful_set(text: &str) -> Result<Option<StatefulSet>, serde_json::Error
         name: metadata.name,
         uid: Uid::new(metadata.uid),
         ordinals: start..start.saturating_add(replicas),
+        is_parallel: spec.pod_management_policy.as_deref() == Some("Parallel"),
         templates: names.collect::<Result<_, serde_json::Error>>()?,
     };
     Ok(metadata.deletion_timestamp.is_none().then_some(set))
@@ -143,24 +147,27 @@ struct ConditionWire {
     status: String,
 }
 
-/// Reads from the JSON text of a pod what became of it. One that the StatefulSet does not control is as none.
-pub fn pod_state(text: &str, set: &StatefulSet) -> Result<PodState, serde_json::Error> {
+/// Reads from the JSON text of a pod what became of it, and on which node it is, by its name; empty for none. One that the
+/// StatefulSet does not control is as none.
+pub fn pod_state(text: &str, set: &StatefulSet) -> Result<(PodState, String), serde_json::Error> {
     let PodWire { metadata, spec, status } = serde_json::from_str(text)?;
     let is_controlled =
         |owner: &OwnerWire| owner.controller == Some(true) && owner.uid == set.uid.to_string();
     let is_ready =
         |condition: &ConditionWire| condition.r#type == "Ready" && condition.status == "True";
-    Ok(if !metadata.owner_references.iter().any(is_controlled) {
+    let node = spec.node_name.unwrap_or_default();
+    let state = if !metadata.owner_references.iter().any(is_controlled) {
         PodState::Absent
     } else if metadata.deletion_timestamp.is_some() {
         PodState::Terminating
-    } else if spec.node_name.unwrap_or_default().is_empty() {
+    } else if node.is_empty() {
         PodState::Unscheduled
     } else if status.conditions.iter().any(is_ready) {
         PodState::Ready
     } else {
         PodState::NotReady
-    })
+    };
+    Ok((state, node))
 }
 
 #[cfg(test)]
@@ -180,6 +187,7 @@ mod tests {
     fn a_claim_is_of_the_replica_whose_name_it_has() {
         let read = stateful_set(&set().to_string()).unwrap().unwrap();
         assert_eq!((read.ordinals.clone(), read.templates.len()), (5..8, 2));
+        assert!(!read.is_parallel);
         for (claim, number) in [
             ("data-db-5", Some(5)),
             ("wal-db-7", Some(7)),
@@ -218,7 +226,7 @@ mod tests {
             (going, PodState::Terminating),
             (foreign, PodState::Absent),
         ] {
-            assert_eq!(pod_state(&pod.to_string(), &read).unwrap(), state, "{pod}");
+            assert_eq!(pod_state(&pod.to_string(), &read).unwrap().0, state, "{pod}");
         }
     }
 }

@@ -91,8 +91,8 @@ impl VolumeRequests {
         name: &VolumeName,
         disk: &Disk,
     ) -> Result<LocalVolumeState, VolumeRequestError> {
-        if let Some(text) = self.read(&format!("{VOLUMES}/{name}")).await? {
-            return Ok(LocalVolumeState::Present(Box::new(local_volume(&text)?)));
+        if let Some(volume) = self.volume_named(name).await? {
+            return Ok(LocalVolumeState::Present(Box::new(volume)));
         }
         if disk.form == DiskForm::FileSystem || disk.mark.is_some() {
             return Ok(LocalVolumeState::Absent { made_as: None });
@@ -112,9 +112,19 @@ impl VolumeRequests {
         Ok(LocalVolumeState::Absent { made_as: None })
     }
 
+    /// The volume of this name, if there is one.
+    pub async fn volume_named(
+        &self,
+        name: &VolumeName,
+    ) -> Result<Option<LocalVolume>, VolumeRequestError> {
+        let path = format!("{VOLUMES}/{}", escaped(name.as_str()));
+        let text = self.read(&path).await?;
+        Ok(text.map(|text| local_volume(&text)).transpose()?)
+    }
+
     /// Whether a volume of this name exists.
     pub async fn exists(&self, name: &VolumeName) -> Result<bool, VolumeRequestError> {
-        Ok(self.read(&format!("{VOLUMES}/{name}")).await?.is_some())
+        Ok(self.volume_named(name).await?.is_some())
     }
 
     /// Whether the claim of a volume exists, with the uid that the volume names.

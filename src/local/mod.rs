@@ -15,6 +15,7 @@ pub mod health;
 pub mod ledger;
 pub mod metrics;
 mod mounts;
+mod moved;
 mod name_pattern;
 pub mod node;
 pub mod node_cleanup;

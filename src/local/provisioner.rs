@@ -19,7 +19,8 @@ use super::task::{Task, TaskEnd};
 use super::triggers::Triggers;
 use crate::binding::EventType;
 use crate::disks::{
-    ClaimState, DiskEntry, DiskForm, DiskMark, DiskWaiting, LocalVolumeState, Unusable, volume_name,
+    ClaimState, DiskEntry, DiskForm, DiskMark, DiskWaiting, FormerVolume, LocalVolumeState,
+    Unusable, volume_name,
 };
 use crate::model::VolumeName;
 
@@ -434,6 +435,7 @@ impl Provisioner {
             name,
             scans: slot.scans.clone(),
             claim: ClaimState::Unread,
+            former: FormerVolume::Unread,
         })
     }
 

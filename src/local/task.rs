@@ -23,12 +23,15 @@ use super::events::{DiskEvent, record};
 use super::found::{EntryKey, Found, PathTarget};
 use super::ledger::mark_file_system;
 use super::metrics::capacity_group;
+use super::moved::record_found;
 use super::shared::Shared;
-use crate::api::local_volume::{DiskPlace, NewLocalVolume, identify_patch, mark_patch};
+use crate::api::local_volume::{
+    DiskPlace, NewLocalVolume, identify_patch, mark_patch, missing_patch, present_patch,
+};
 use crate::binding::EventType;
 use crate::disks::{
-    ClaimState, Disk, DiskContent, DiskEntry, DiskForm, DiskMark, DiskObservation, DiskStep,
-    DiskWaiting, LocalVolumeState, next_step,
+    ClaimState, Disk, DiskContent, DiskEntry, DiskForm, DiskLocation, DiskMark, DiskObservation,
+    DiskStep, DiskWaiting, FormerVolume, LocalVolumeState, next_step,
 };
 use crate::model::VolumeName;
 
@@ -44,6 +47,7 @@ pub(super) struct Task {
     pub(super) scans: [Option<Found>; 2],
     pub(super) volume: LocalVolumeState,
     pub(super) claim: ClaimState,
+    pub(super) former: FormerVolume,
 }
 
 /// How a task ended.
@@ -148,6 +152,7 @@ impl Task {
             ],
             volume: &self.volume,
             claim: self.claim,
+            former: self.former,
             provisioner: &self.shared.node.provisioner,
             policy: self.class.policy,
         })
@@ -156,6 +161,14 @@ impl Task {
     /// The path of the entry on the node.
     fn path(&self) -> String {
         self.class.host_dir.join(&self.key.file).to_string_lossy().into_owned()
+    }
+
+    fn location(&self) -> DiskLocation {
+        DiskLocation {
+            node: self.shared.node.name.as_str().into(),
+            class: self.key.class.as_str().into(),
+            path: self.path().into(),
+        }
     }
 
     /// The path of the entry in this process, and the disk.
@@ -177,7 +190,14 @@ impl Task {
     /// Performs one step. Nothing: it has read what the next one needs.
     async fn perform(&mut self, step: DiskStep) -> Result<Option<TaskEnd>, TaskError> {
         match step {
-            DiskStep::Wait(waiting) => return Ok(Some(TaskEnd::Waiting(waiting))),
+            DiskStep::Wait(waiting) => {
+                if let DiskWaiting::OtherVolume(other) = &waiting {
+                    let (_, disk) = self.disk()?;
+                    let place = self.location();
+                    record_found(&self.shared, &disk, place, other).await?;
+                }
+                return Ok(Some(TaskEnd::Waiting(waiting)));
+            }
             DiskStep::ReadVolume => {
                 let (_, disk) = self.disk()?;
                 self.volume = self.shared.requests.volume(&self.name, &disk).await?;
@@ -191,6 +211,16 @@ impl Task {
                         self.shared.requests.claim_naming(&self.name).await?
                     }
                 };
+            }
+            DiskStep::ReadFormer(name) => {
+                let exists = self.shared.requests.exists(&name).await?;
+                self.former = if exists { FormerVolume::Exists } else { FormerVolume::Gone };
+            }
+            DiskStep::RecordMissing(version) => {
+                return self.patched(&missing_patch(&version)).await.map(Some);
+            }
+            DiskStep::RecordPresent(version) => {
+                return self.patched(&present_patch(&version)).await.map(Some);
             }
             DiskStep::ReadContent => {
                 let (path, disk) = self.disk()?;
@@ -211,9 +241,7 @@ impl Task {
                     self.scans[0].as_ref().map(|found| found.device.clone()).unwrap_or_default();
                 if let LocalVolumeState::Present(volume) = &self.volume {
                     let patch = identify_patch(&identity, self.place(&device), &volume.version);
-                    if !self.patch(&patch).await? {
-                        return Ok(Some(TaskEnd::Stale));
-                    }
+                    return self.patched(&patch).await.map(Some);
                 }
                 return Ok(Some(TaskEnd::Changed(None)));
             }
@@ -244,6 +272,12 @@ impl Task {
             }
             ConditionalWrite::Stale => Ok(false),
         }
+    }
+
+    /// Changes the volume, and ends with that.
+    async fn patched(&self, patch: &Value) -> Result<TaskEnd, TaskError> {
+        let is_made = self.patch(patch).await?;
+        Ok(if is_made { TaskEnd::Changed(None) } else { TaskEnd::Stale })
     }
 
     /// Records on the volume that its disk is being cleaned, if it is still the one that was observed. Whether the cleaning
@@ -420,8 +454,11 @@ fn depends_on_now(step: &DiskStep) -> DependsOn {
         DiskStep::Wait(_)
         | DiskStep::ReadVolume
         | DiskStep::ReadClaim
+        | DiskStep::ReadFormer(_)
         | DiskStep::ReadContent
         | DiskStep::ReadDevice
+        | DiskStep::RecordMissing(_)
+        | DiskStep::RecordPresent(_)
         | DiskStep::Identify(_)
         | DiskStep::DeleteVolume(..) => DependsOn::Nothing,
     }
@@ -432,8 +469,11 @@ fn label(step: &DiskStep) -> &'static str {
         DiskStep::Wait(_) => "wait",
         DiskStep::ReadVolume => "read_volume",
         DiskStep::ReadClaim => "read_claim",
+        DiskStep::ReadFormer(_) => "read_former",
         DiskStep::ReadContent => "read_content",
         DiskStep::ReadDevice => "read_device",
+        DiskStep::RecordMissing(_) => "record_missing",
+        DiskStep::RecordPresent(_) => "record_present",
         DiskStep::Identify(_) => "identify",
         DiskStep::Mark(_) => "mark",
         DiskStep::Offer => "offer",

@@ -24,8 +24,8 @@ pub(crate) const WELL: &[&str] = &[
     "bindery_local_failed_steps_total{LOCAL,step=\"offer\"} 0x10 5x50",
     "bindery_local_scans_total{LOCAL,outcome=\"ok\"} 0+3x60",
     // One of two pods leads, and waits for a node that restarts.
-    "bindery_local_node_cleanup_leader{CLEANUP,pod=\"a\"} 1x60",
-    "bindery_local_node_cleanup_leader{CLEANUP,pod=\"b\"} 0x60",
+    "bindery_local_node_cleanup_rounds_total{CLEANUP,pod=\"a\",outcome=\"ok\"} 0+2x60",
+    "bindery_local_node_cleanup_rounds_total{CLEANUP,pod=\"b\",outcome=\"ok\"} 0x60",
     "bindery_local_node_cleanup_persistentvolumes{CLEANUP,storage_class=\"fast\",state=\"node_not_ready\"} 3x60",
 ];
 
@@ -72,7 +72,11 @@ pub(crate) const CASES: &[(&str, &[&str], u32)] = &[
         &["bindery_local_failed_steps_total{LOCAL,step=\"offer\"} 0+1x60"],
         16,
     ),
-    ("BinderyNodeCleanupDown", &["bindery_local_node_cleanup_leader{CLEANUP,pod=\"a\"} 0x60"], 10),
+    (
+        "BinderyNodeCleanupDown",
+        &["bindery_local_node_cleanup_rounds_total{CLEANUP,pod=\"a\",outcome=\"failed\"} 0+2x60"],
+        5,
+    ),
     (
         "BinderyNodeLost",
         &[

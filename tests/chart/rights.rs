@@ -47,7 +47,7 @@ const READ_PATCH: &[&str] = &["get", "list", "watch", "patch"];
 const FOLLOW: &[&str] = &["get", "watch"];
 const FOLLOW_PATCH: &[&str] = &["get", "watch", "patch"];
 const WAITING: &[&str] = &["list", "watch"];
-const KEEP: &[&str] = &["list", "watch", "patch", "delete"];
+const KEEP: &[&str] = &["get", "list", "watch", "patch", "delete"];
 const OFFER: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 
 /// All of them.
@@ -62,7 +62,7 @@ pub(crate) const RIGHTS: &[Right] = &[
     cluster("storage.k8s.io/storageclasses", [READ, READ, READ, READ, &["get"], NONE]),
     cluster("namespaces", [READ, WAITING, WAITING, WAITING, NONE, NONE]),
     cluster("pods", [&["list"], WAITING, WAITING, WAITING, NONE, &["get"]]),
-    cluster("nodes", [&["get", "list"], NONE, &["get"], NONE, &["get"], &["get", "list"]]),
+    cluster("nodes", [&["get", "list"], NONE, &["get"], NONE, &["get"], &["list"]]),
     Right { with: With::TaintRemoval, ..cluster("nodes", [NONE, NONE, NONE, NONE, PATCH, NONE]) },
     cluster("coordination.k8s.io/leases", [&["get"], NONE, NONE, NONE, NONE, NONE]),
     Right { with: With::Events, ..cluster("events", [NONE, EVENTS, EVENTS, EVENTS, NONE, NONE]) },

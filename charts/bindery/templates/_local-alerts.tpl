@@ -108,19 +108,18 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
 {{- if eq (include "bindery.hasNodeCleanup" .) "true" }}
 {{- $cleanup := printf "namespace=%q,job=%q" $namespace (print (include "bindery.nodeCleanupName" .) "-metrics") }}
   - alert: BinderyNodeCleanupDown
-    expr: absent(bindery_local_node_cleanup_leader{ {{- $cleanup -}} } == 1)
-    for: 10m
+    expr: (sum(increase(bindery_local_node_cleanup_rounds_total{ {{- $cleanup -}} ,outcome="ok"}[10m])) or vector(0)) == 0
+    for: 5m
     labels: {severity: warning}
     annotations:
       runbook: docs/how-to/troubleshoot.md#binderynodecleanupdown
-      summary: No pod of the Bindery node cleanup leads
+      summary: The Bindery node cleanup does nothing
       description: >-
-        No node cleanup of {{ $namespace }}/{{ $name }} has led for ten minutes; pods whose local disk was on a lost node wait
-        until one does; look at
-        `kubectl -n {{ $namespace }} get pods -l app.kubernetes.io/component=local-node-cleanup`.
+        No node cleanup of {{ $namespace }}/{{ $name }} has completed a round for fifteen minutes; pods whose local disk was
+        on a lost node wait until one does; `{{ $logs }} -l app.kubernetes.io/component=local-node-cleanup` has the reason.
   - alert: BinderyNodeLost
     expr: >-
-      sum by (storage_class, state) (bindery_local_node_cleanup_persistentvolumes{ {{- $cleanup -}} ,state=~"node_lost|no_stateful_set|other_replica|ready_out_of_service|node_relabelled"}) > 0
+      sum by (storage_class, state) (bindery_local_node_cleanup_persistentvolumes{ {{- $cleanup -}} ,state=~"affinity_unknown|disk_found|failed|no_other_ready|no_stateful_set|node_lost|node_relabelled|node_renamed|other_replica|pod_not_waiting|ready_out_of_service|too_many_replicas|volume_terminating"}) > 0
     for: 15m
     labels: {severity: warning}
     annotations:

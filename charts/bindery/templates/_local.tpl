@@ -17,6 +17,11 @@ cannot compare values with each other: what is wrong between them is an error he
 {{- if not (or $local.classes $local.pools) -}}
 {{- fail "local.enabled: no StorageClass has a discovery folder, and no disk would be found; set local.classes or local.pools" -}}
 {{- end -}}
+{{- range $class, $action := $local.onNodeLoss -}}
+{{- if and $local.setPVOwnerRef (eq $action "keep") -}}
+{{- fail (printf "local.onNodeLoss: the PVs of StorageClass %q are to be kept, and local.setPVOwnerRef deletes them with their Node; set local.setPVOwnerRef: false" $class) -}}
+{{- end -}}
+{{- end -}}
 {{- $names := list -}}
 {{- $pools := list -}}
 {{- range default (list (dict "classes" $local.classes)) $local.pools -}}

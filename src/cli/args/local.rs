@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::cluster::duration;
-use super::{ElectionArgs, LogArgs};
+use super::cluster::{ClusterArgs, duration};
+use super::{ElectionArgs, LogArgs, Notation};
 use crate::disks::OnNodeLoss;
 
 /// Arguments of `bindery local`.
@@ -54,6 +54,26 @@ pub struct LocalArgs {
 pub enum LocalCommand {
     /// Delete the PersistentVolumeClaims of lost nodes, so that the pods go on with other disks.
     NodeCleanup(NodeCleanupArgs),
+    /// Show the disks that were found elsewhere than their PersistentVolumes have them, and how to move these.
+    Moves(MovesArgs),
+}
+
+/// Arguments of `bindery local moves`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+A disk is shown if the provisioner of its PersistentVolume's node has reported it missing, or that Node is gone or out of \
+service, and the provisioner of another node, or at another path, has found it. Nothing is changed.\n\n\
+Exit codes: 0 shown; 2 no such move; 4 the cluster cannot be reached.")]
+pub struct MovesArgs {
+    /// Print the manifests of the new PersistentVolume and of its PersistentVolumeClaim for this PersistentVolume, as YAML.
+    #[arg(long, value_name = "PV")]
+    pub manifest: Option<String>,
+    /// `json` or `yaml` instead of text.
+    #[arg(short, long, value_name = "FORM", conflicts_with = "manifest")]
+    pub output: Option<Notation>,
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
 }
 
 /// Arguments of `bindery local node-cleanup`.

@@ -1,16 +1,18 @@
-//! The Nodes of the cluster, and which of them a volume is tied to.
+//! The Nodes of the cluster, and which of them are tied to a volume.
 
 use std::collections::BTreeMap;
+
+use serde::Deserialize;
 
 use crate::api::attachment::node_state;
 use crate::api::head::object_head;
 use crate::api::node::node;
-use crate::client::request::escaped;
-use crate::disks::{CleanupWaiting, LocalVolume, NodeOfVolume, creator_node, volume_loss};
+use crate::disks::{CleanupWaiting, LocalVolume, NodeOfVolume, NodeTie, creator_node, volume_loss};
 use crate::local::api::{VolumeRequestError, VolumeRequests};
-use crate::model::{Node, NodeAffinity, NodeQuery, NodeTerm};
+use crate::model::Node;
 
-const NODES: &str = "/api/v1/nodes";
+/// The label by which local volumes are tied to their node.
+const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// Nodes as one list has shown them, by name.
 #[derive(Debug, Default)]
@@ -19,20 +21,66 @@ pub(super) struct Nodes(BTreeMap<Box<str>, ListedNode>);
 #[derive(Debug)]
 struct ListedNode {
     node: Node,
+    /// The same with its name as its host name, where it has another one or none.
+    by_name: Option<Node>,
+    machine: Box<str>,
+    /// Its tie is that to one volume.
     state: NodeOfVolume,
 }
 
-/// Reads a Node. `is_admitted` is set by each volume.
+#[derive(Deserialize)]
+struct MachineWire {
+    #[serde(default)]
+    status: MachineStatusWire,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MachineStatusWire {
+    node_info: Option<NodeInfoWire>,
+}
+
+#[derive(Deserialize)]
+struct NodeInfoWire {
+    #[serde(rename = "machineID", default)]
+    machine_id: Box<str>,
+}
+
 fn listed(text: &str) -> Result<ListedNode, serde_json::Error> {
     let (node, state) = (node(text)?, node_state(text)?);
+    let wire: MachineWire = serde_json::from_str(text)?;
     let state = NodeOfVolume {
         name: node.name.clone(),
         uid: object_head(text)?.uid(),
-        is_admitted: false,
+        tie: NodeTie::Admitted,
         is_ready: state.is_ready,
         is_out_of_service: state.is_out_of_service,
     };
-    Ok(ListedNode { node, state })
+    let is_called_so = node.labels.get(HOSTNAME) == Some(&*node.name);
+    let by_name = (!is_called_so).then(|| Node {
+        name: node.name.clone(),
+        labels: node.labels.with(HOSTNAME, Some(&node.name)),
+    });
+    let machine = wire.status.node_info.map(|info| info.machine_id).unwrap_or_default();
+    Ok(ListedNode { node, by_name, machine, state })
+}
+
+impl ListedNode {
+    fn tie(&self, volume: &LocalVolume, creator: Option<&str>) -> Option<NodeTie> {
+        let is_named = || {
+            let by_name = self.by_name.as_ref();
+            creator == Some(&*self.node.name)
+                || by_name.is_some_and(|node| volume.node_affinity.admits(node))
+        };
+        if volume.node_affinity.admits(&self.node) {
+            Some(NodeTie::Admitted)
+        } else if is_named() {
+            Some(NodeTie::Named)
+        } else {
+            let is_same = !volume.machine.is_empty() && volume.machine == self.machine;
+            is_same.then_some(NodeTie::SameMachine)
+        }
+    }
 }
 
 impl Nodes {
@@ -42,75 +90,35 @@ impl Nodes {
     ///
     /// One of them cannot be read: no Node is then known to be gone.
     pub(super) async fn read(requests: &VolumeRequests) -> Result<Self, VolumeRequestError> {
-        let mut nodes = Self::default();
-        nodes.read_from(requests, &format!("{NODES}?")).await?;
-        Ok(nodes)
+        let mut nodes = BTreeMap::new();
+        requests
+            .list("/api/v1/nodes?", |text| {
+                let listed = listed(text)?;
+                nodes.insert(listed.node.name.clone(), listed);
+                Ok(())
+            })
+            .await?;
+        Ok(Self(nodes))
     }
 
-    /// Reads those to which a volume is tied, now.
-    ///
-    /// # Errors
-    ///
-    /// As for all Nodes.
-    pub(super) async fn of_volume_now(
-        requests: &VolumeRequests,
-        volume: &LocalVolume,
-    ) -> Result<Vec<NodeOfVolume>, VolumeRequestError> {
-        let mut nodes = Self::default();
-        if let NodeAffinity::Required(terms) = &volume.node_affinity {
-            for query in terms.iter().filter_map(NodeTerm::query) {
-                nodes.read_from(requests, &path(&query)).await?;
-            }
-        }
-        if let Some(creator) = creator_node(&volume.provisioned_by)
-            && let Some(text) = requests.read(&format!("{NODES}/{}", escaped(creator.name))).await?
-        {
-            nodes.insert(&text)?;
-        }
-        Ok(nodes.of_volume(volume))
-    }
-
-    async fn read_from(
-        &mut self,
-        requests: &VolumeRequests,
-        path: &str,
-    ) -> Result<(), VolumeRequestError> {
-        requests.list(path, |text| self.insert(text)).await
-    }
-
-    fn insert(&mut self, text: &str) -> Result<(), serde_json::Error> {
-        let listed = listed(text)?;
-        self.0.insert(listed.node.name.clone(), listed);
-        Ok(())
-    }
-
-    /// The Nodes to which a volume is tied: by its node affinity, or as the one for which it was made. If that one serves
-    /// it, no other matters.
+    /// The Nodes that are tied to a volume. If the one for which it was made serves it, no other matters.
     pub(super) fn of_volume(&self, volume: &LocalVolume) -> Vec<NodeOfVolume> {
-        let state = |listed: &ListedNode| {
-            let is_admitted = volume.node_affinity.admits(&listed.node);
-            NodeOfVolume { is_admitted, ..listed.state.clone() }
+        let creator = creator_node(&volume.provisioned_by).map(|creator| creator.name);
+        let tied = |listed: &ListedNode| {
+            let tie = listed.tie(volume, creator)?;
+            Some(NodeOfVolume { tie, ..listed.state.clone() })
         };
-        let creator = creator_node(&volume.provisioned_by);
-        let creator = creator.and_then(|creator| self.0.get(creator.name)).map(state);
-        if let Some(node) = &creator
-            && volume_loss(volume, std::slice::from_ref(node), false)
+        if let Some(node) = creator.and_then(|name| self.0.get(name)).and_then(tied)
+            && volume_loss(volume, std::slice::from_ref(&node), false)
                 == Err(CleanupWaiting::NodeServes)
         {
-            return vec![node.clone()];
+            return vec![node];
         }
-        let is_creator =
-            |node: &NodeOfVolume| creator.as_ref().is_some_and(|creator| creator.name == node.name);
-        let admitted = self.0.values().map(state);
-        let mut nodes: Vec<NodeOfVolume> =
-            admitted.filter(|node| node.is_admitted && !is_creator(node)).collect();
-        nodes.extend(creator);
-        nodes
+        self.0.values().filter_map(tied).collect()
     }
-}
 
-/// The path of the list that a query asks for.
-fn path(query: &NodeQuery) -> String {
-    let (labels, fields) = (escaped(&query.labels), escaped(&query.fields));
-    format!("{NODES}?labelSelector={labels}&fieldSelector={fields}&")
+    /// Whether a Node of this name is ready.
+    pub(super) fn is_ready(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|listed| listed.state.is_ready)
+    }
 }

@@ -1,17 +1,19 @@
 //! The StatefulSet that would make a claim again, and its replicas.
 
-use std::collections::BTreeMap;
-
 use super::nodes::Nodes;
 use crate::api::claim::claim;
 use crate::api::stateful_set::{StatefulSet, pod_state, stateful_set};
 use crate::client::request::escaped;
 use crate::disks::{
-    CleanupReplicas, LocalVolumeState, PodState, Replica, StatefulSetReplicas, volume_loss,
+    CleanupReplicas, LocalVolumeState, PodState, Replica, StatefulSetReplicas, holds_up,
+    volume_loss,
 };
 use crate::local::api::{VolumeRequestError, VolumeRequests, claim_path};
 use crate::local::volumes::LocalVolumes;
-use crate::model::{ClaimKey, Deletion, VolumeName};
+use crate::model::{ClaimKey, Deletion};
+
+/// So many replicas are read at most, one request each. 1,000: more disks of one StatefulSet than clusters have nodes for.
+const REPLICAS_COUNT_MAX: usize = 1_000;
 
 /// What the replicas are read from.
 #[derive(Clone, Copy)]
@@ -43,30 +45,24 @@ impl ReplicaSources<'_> {
             })
             .await?;
         let Some((set, number)) = found else { return Ok(CleanupReplicas::NoStatefulSet) };
-        let states = self.pod_states(&namespace, &set).await?;
-        let mut others = Vec::new();
-        for other in set.ordinals.clone().filter(|other| *other != number) {
-            others.push(self.replica(key, &set, other, &states).await?);
+        if set.ordinals.len() > REPLICAS_COUNT_MAX {
+            return Ok(CleanupReplicas::TooMany);
         }
-        let own = self.replica(key, &set, number, &states).await?;
-        Ok(CleanupReplicas::Of(StatefulSetReplicas { name: set.name.into(), own, others }))
-    }
-
-    /// What became of each pod of the StatefulSet, by name.
-    async fn pod_states(
-        &self,
-        namespace: &str,
-        set: &StatefulSet,
-    ) -> Result<BTreeMap<String, PodState>, VolumeRequestError> {
-        let mut states = BTreeMap::new();
-        for number in set.ordinals.clone() {
-            let name = set.pod(number);
-            let path = format!("/api/v1/namespaces/{namespace}/pods/{}", escaped(&name));
-            if let Some(text) = self.requests.read(&path).await? {
-                states.insert(name, pod_state(&text, set)?);
+        let own = self.replica(key, &set, number).await?;
+        let mut others = Vec::new();
+        // Nothing else matters while the pod itself does not wait.
+        let of_interest =
+            if own.state == PodState::Unscheduled { set.ordinals.clone() } else { 0..0 };
+        for other in of_interest.filter(|other| *other != number) {
+            let other = self.replica(key, &set, other).await?;
+            let is_last = holds_up(&own, &other, set.is_parallel);
+            others.push(other);
+            if is_last {
+                break;
             }
         }
-        Ok(states)
+        let (name, is_parallel) = (set.name.into(), set.is_parallel);
+        Ok(CleanupReplicas::Of(StatefulSetReplicas { name, own, others, is_parallel }))
     }
 
     async fn replica(
@@ -74,20 +70,27 @@ impl ReplicaSources<'_> {
         key: &ClaimKey,
         set: &StatefulSet,
         number: u32,
-        states: &BTreeMap<String, PodState>,
     ) -> Result<Replica, VolumeRequestError> {
         let pod = set.pod(number);
-        let state = states.get(&pod).copied().unwrap_or(PodState::Absent);
+        let (namespace, name) = (escaped(&key.namespace), escaped(&pod));
+        let text =
+            self.requests.read(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
+        let state = match text.map(|text| pod_state(&text, set)).transpose()? {
+            None => PodState::Absent,
+            // Nobody has taken that back since its node was lost.
+            Some((PodState::Ready, node)) if !self.nodes.is_ready(&node) => PodState::NotReady,
+            Some((state, _)) => state,
+        };
         let has_lost_volume = match state {
             PodState::Absent | PodState::Unscheduled => {
                 self.has_lost_volume(key, set, number).await?
             }
             PodState::Terminating | PodState::NotReady | PodState::Ready => false,
         };
-        Ok(Replica { pod: pod.into(), state, has_lost_volume })
+        Ok(Replica { number, pod: pod.into(), state, has_lost_volume })
     }
 
-    /// Whether a claim of a replica is on a volume that is lost, and none is missing or being deleted.
+    /// [`Replica::has_lost_volume`].
     async fn has_lost_volume(
         &self,
         key: &ClaimKey,
@@ -103,18 +106,20 @@ impl ReplicaSources<'_> {
             if claim.deletion == Deletion::Terminating {
                 return Ok(false);
             }
-            has_lost |= claim.volume.is_some_and(|volume| self.is_lost(&volume));
+            let Some(volume) = claim.volume else { return Ok(false) };
+            match self.volumes.get(&volume) {
+                LocalVolumeState::Present(volume) => {
+                    let nodes = self.nodes.of_volume(&volume);
+                    // However short a time ago.
+                    if volume_loss(&volume, &nodes, true).is_err() {
+                        return Ok(false);
+                    }
+                    has_lost = true;
+                }
+                // It is of another StorageClass.
+                LocalVolumeState::Absent { .. } | LocalVolumeState::Unread => {}
+            }
         }
         Ok(has_lost)
-    }
-
-    /// Whether a volume is lost, however short a time ago.
-    fn is_lost(&self, name: &VolumeName) -> bool {
-        match self.volumes.get(name) {
-            LocalVolumeState::Present(volume) => {
-                volume_loss(&volume, &self.nodes.of_volume(&volume), true).is_ok()
-            }
-            LocalVolumeState::Absent { .. } | LocalVolumeState::Unread => false,
-        }
     }
 }

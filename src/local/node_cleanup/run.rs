@@ -2,7 +2,7 @@
 //!
 //! A round costs one list of the Nodes, and requests for the volumes of lost ones only. The volumes are watched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +27,12 @@ use crate::model::{Reservation, VolumeName};
 
 /// The source of the events, as `kubectl describe` shows it.
 const COMPONENT: &str = "bindery-local-node-cleanup";
+
+/// How old the list of Nodes may be by which a volume is first judged. 30 s: a round over many lost volumes takes minutes.
+const NODES_AGE_MAX: Duration = Duration::from_secs(30);
+
+/// How soon the same is reported again. 30 min: Kubernetes keeps events for an hour.
+const REPORTED_AGAIN: Duration = Duration::from_mins(30);
 
 /// How the node cleanup is to run.
 #[derive(Clone, Debug)]
@@ -105,8 +111,8 @@ struct Rounds {
     delay: Duration,
     /// Since when the volumes have been without a Node.
     gone_since: BTreeMap<VolumeName, Instant>,
-    /// What was reported last about each volume.
-    reported: BTreeMap<VolumeName, CleanupWaiting>,
+    /// What was reported last about each volume, and when.
+    reported: BTreeMap<VolumeName, (CleanupWaiting, Instant)>,
     events: EventCounts,
 }
 
@@ -135,20 +141,43 @@ impl Rounds {
 
     /// Decides about each volume once.
     async fn round(&mut self) {
-        let nodes = match Nodes::read(&self.cleanup.requests).await {
-            Ok(nodes) => nodes,
-            Err(error) => {
-                tracing::warn!(%error, "the Nodes cannot be read; no PVC is deleted until they can");
-                self.cleanup.metrics.rounds.with_label_values(&["failed"]).inc();
-                return;
-            }
-        };
+        self.cleanup.volumes.take_changed();
         let names = self.cleanup.volumes.names();
         self.gone_since.retain(|name, _| names.contains(name));
         self.reported.retain(|name, _| names.contains(name));
+        let mut counts = BTreeMap::new();
+        let ended = self.decide_all(names, &mut counts).await;
         self.cleanup.metrics.volumes.reset();
-        let mut is_whole = true;
+        for ((class, state), count) in counts {
+            self.cleanup.metrics.volumes.with_label_values(&[&*class, state]).set(count);
+        }
+        let outcome = match ended {
+            Ok(()) => "ok",
+            Err(error) => {
+                tracing::warn!(%error, "a round over the PersistentVolumes ended early; nothing more is deleted in it");
+                "failed"
+            }
+        };
+        self.cleanup.metrics.rounds.with_label_values(&[outcome]).inc();
+    }
+
+    /// Decides about all volumes, and counts what they wait for.
+    ///
+    /// # Errors
+    ///
+    /// The Nodes cannot be read, or a deletion got no answer: what follows from it has to be seen before anything else is done.
+    async fn decide_all(
+        &mut self,
+        names: BTreeSet<VolumeName>,
+        counts: &mut BTreeMap<(Box<str>, &'static str), i64>,
+    ) -> Result<(), VolumeRequestError> {
+        let mut nodes = Nodes::read(&self.cleanup.requests).await?;
+        let mut read_at = Instant::now();
         for name in names {
+            if read_at.elapsed() > NODES_AGE_MAX {
+                nodes = Nodes::read(&self.cleanup.requests).await?;
+                read_at = Instant::now();
+            }
             let LocalVolumeState::Present(volume) = self.cleanup.volumes.get(&name) else {
                 continue;
             };
@@ -156,21 +185,26 @@ impl Rounds {
                 continue;
             }
             match self.decide(&nodes, &volume).await {
-                Ok(CleanupEnd::Waiting(waiting)) => self.waits(&volume, waiting).await,
+                Ok(CleanupEnd::Waiting(waiting)) => {
+                    *counts.entry((volume.class.clone(), waiting.label())).or_default() += 1;
+                    self.report(&volume, waiting).await;
+                }
                 Ok(CleanupEnd::ClaimDeleted) => self.report_deleted(&volume).await,
                 Ok(CleanupEnd::Changed) => tracing::debug!(%name, "a PersistentVolume has changed"),
                 Ok(CleanupEnd::Deposed) => {
                     tracing::info!("the Lease is no longer held; nothing more is written");
-                    return;
+                    return Ok(());
                 }
+                Ok(CleanupEnd::OutcomeUnknown(error)) => return Err(error.into()),
                 Err(error) => {
                     tracing::warn!(%name, %error, "a step for a PersistentVolume failed; it is tried again");
-                    is_whole = false;
+                    *counts.entry((volume.class.clone(), "failed")).or_default() += 1;
                 }
             }
+            // A round over many volumes without a request holds up the watch.
+            tokio::task::consume_budget().await;
         }
-        let outcome = if is_whole { "ok" } else { "failed" };
-        self.cleanup.metrics.rounds.with_label_values(&[outcome]).inc();
+        Ok(())
     }
 
     async fn decide(
@@ -191,21 +225,24 @@ impl Rounds {
         task.run().await
     }
 
-    /// A volume waits for something: counts it, and reports what a person should know.
-    async fn waits(&mut self, volume: &LocalVolume, waiting: CleanupWaiting) {
-        let labels = [&*volume.class, waiting.label()];
-        self.cleanup.metrics.volumes.with_label_values(&labels).inc();
-        if self.reported.get(&volume.name) == Some(&waiting) {
+    /// Reports what a volume waits for, where a person should know; again from time to time, as events expire.
+    async fn report(&mut self, volume: &LocalVolume, waiting: CleanupWaiting) {
+        let name = volume.name.as_str();
+        let before = self.reported.get(&volume.name);
+        if before
+            .is_some_and(|(reported, at)| *reported == waiting && at.elapsed() < REPORTED_AGAIN)
+        {
             return;
         }
-        let name = volume.name.as_str();
         if let Some(reason) = waiting.reason() {
             tracing::warn!(name, reason, "a PersistentVolume waits: {waiting}");
-            self.record(volume, EventType::Warning, reason, waiting.to_string()).await;
+            if !self.record(volume, EventType::Warning, reason, waiting.to_string()).await {
+                return;
+            }
         } else {
             tracing::debug!(name, "a PersistentVolume waits: {waiting}");
         }
-        self.reported.insert(volume.name.clone(), waiting);
+        self.reported.insert(volume.name.clone(), (waiting, Instant::now()));
     }
 
     async fn report_deleted(&mut self, volume: &LocalVolume) {
@@ -225,15 +262,15 @@ impl Rounds {
         self.record(volume, EventType::Normal, "PersistentVolumeClaimDeleted", text).await;
     }
 
-    /// Records an event on the claim of a volume. Whether it is stored decides nothing: the log has it too.
+    /// Records an event on the claim of a volume. Whether it is stored.
     async fn record(
         &self,
         volume: &LocalVolume,
         event_type: EventType,
         reason: &'static str,
         text: String,
-    ) {
-        let Reservation::Held(key, uid) = &volume.reservation else { return };
+    ) -> bool {
+        let Reservation::Held(key, uid) = &volume.reservation else { return true };
         let regarding = Regarding {
             uid: Some(uid),
             version: None,
@@ -249,6 +286,6 @@ impl Rounds {
             reason,
             text: &text,
         };
-        store_event(self.cleanup.requests.client(), message, regarding).await;
+        store_event(self.cleanup.requests.client(), message, regarding).await
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::metrics::NodeCleanupMetrics;
 use crate::client::lease::{LeadershipDeadline, Timing};
@@ -29,6 +29,16 @@ impl Cleanup {
     pub(super) fn leads(&self) -> bool {
         let soon = Instant::now() + self.timing.margin();
         self.until.borrow().is_some_and(|until| until > soon)
+    }
+
+    /// Makes a write that ends before another process may lead; nothing if this one does not, or the write took too long:
+    /// whether it was made is then not known.
+    pub(super) async fn while_leading<T>(&self, write: impl Future<Output = T>) -> Option<T> {
+        if !self.leads() {
+            return None;
+        }
+        let until = (*self.until.borrow())?;
+        timeout_at(until, write).await.ok()
     }
 
     pub(super) fn on_node_loss(&self, class: &str) -> OnNodeLoss {

@@ -5,6 +5,7 @@ use super::replicas::ReplicaSources;
 use super::shared::Cleanup;
 use crate::api::claim::claim;
 use crate::api::local_volume::retain_patch;
+use crate::client::request::RequestError;
 use crate::disks::{
     CleanupClaim, CleanupObservation, CleanupReplicas, CleanupStep, CleanupWaiting, LocalVolume,
     NodeOfVolume, next_cleanup_step,
@@ -13,7 +14,7 @@ use crate::local::api::{ConditionalWrite, VolumeRequestError, claim_path};
 use crate::model::{Reservation, ResourceVersion, Uid};
 
 /// How the steps for a volume ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum CleanupEnd {
     /// It waits for this.
     Waiting(CleanupWaiting),
@@ -21,6 +22,8 @@ pub(super) enum CleanupEnd {
     ClaimDeleted,
     /// It was changed, or has changed: what follows is decided in the next round.
     Changed,
+    /// A deletion got no answer, and may be made all the same.
+    OutcomeUnknown(RequestError),
     /// This process may not write: it no longer holds the Lease.
     Deposed,
 }
@@ -104,21 +107,36 @@ impl<'a> CleanupTask<'a> {
                 }
             }
             CleanupStep::ReadNodes => {
-                self.nodes = Nodes::of_volume_now(requests, &self.volume).await?;
+                // The watch may lag behind what was written to it, such as its reclaim policy.
+                match requests.volume_named(&self.volume.name).await? {
+                    Some(volume) if volume.version == self.volume.version => {}
+                    Some(volume) => {
+                        self.cleanup.volumes.store(volume);
+                        return Ok(Some(CleanupEnd::Changed));
+                    }
+                    None => return Ok(Some(CleanupEnd::Changed)),
+                }
+                self.nodes = Nodes::read(requests).await?.of_volume(&self.volume);
                 self.nodes_are_current = true;
             }
             CleanupStep::Retain(version) => return self.retain(&version).await.map(Some),
             CleanupStep::DeleteClaim(key, uid, version) => {
-                if !self.cleanup.leads() {
+                let deleting = requests.delete_claim(&key, &uid, &version);
+                let Some(deleted) = self.cleanup.while_leading(deleting).await else {
                     return Ok(Some(CleanupEnd::Deposed));
-                }
-                let deleted = requests.delete_claim(&key, &uid, &version).await;
+                };
                 let metrics = &self.cleanup.metrics;
                 let counter =
                     if deleted.is_ok() { &metrics.claims_deleted } else { &metrics.claims_failed };
                 counter.inc();
-                let end = if deleted? { CleanupEnd::ClaimDeleted } else { CleanupEnd::Changed };
-                return Ok(Some(end));
+                return Ok(Some(match deleted {
+                    Ok(true) => CleanupEnd::ClaimDeleted,
+                    Ok(false) => CleanupEnd::Changed,
+                    Err(VolumeRequestError::Request(error)) if error.status().is_none() => {
+                        CleanupEnd::OutcomeUnknown(error)
+                    }
+                    Err(error) => return Err(error),
+                }));
             }
             CleanupStep::DeleteVolume(uid, version) => {
                 return self.delete_volume(&uid, &version).await.map(Some);
@@ -147,12 +165,12 @@ impl<'a> CleanupTask<'a> {
     }
 
     async fn retain(&self, version: &ResourceVersion) -> Result<CleanupEnd, VolumeRequestError> {
-        if !self.cleanup.leads() {
-            return Ok(CleanupEnd::Deposed);
-        }
         let patch = retain_patch(&self.volume.policy, version);
-        let written = self.cleanup.requests.patch(&self.volume.name, &patch).await?;
-        match written {
+        let patching = self.cleanup.requests.patch(&self.volume.name, &patch);
+        let Some(written) = self.cleanup.while_leading(patching).await else {
+            return Ok(CleanupEnd::Deposed);
+        };
+        match written? {
             ConditionalWrite::Made(volume) => self.cleanup.volumes.store(*volume),
             ConditionalWrite::Stale => {}
         }
@@ -164,10 +182,10 @@ impl<'a> CleanupTask<'a> {
         uid: &Uid,
         version: &ResourceVersion,
     ) -> Result<CleanupEnd, VolumeRequestError> {
-        if !self.cleanup.leads() {
+        let deleting = self.cleanup.requests.delete(&self.volume.name, uid, version);
+        let Some(deleted) = self.cleanup.while_leading(deleting).await else {
             return Ok(CleanupEnd::Deposed);
-        }
-        let deleted = self.cleanup.requests.delete(&self.volume.name, uid, version).await;
+        };
         let metrics = &self.cleanup.metrics;
         let counter =
             if deleted.is_ok() { &metrics.volumes_deleted } else { &metrics.volumes_failed };

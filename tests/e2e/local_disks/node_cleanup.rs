@@ -22,7 +22,10 @@ pub(super) const CASES: &[Case] = &[
     case!(a_claim_is_given_up_only_where_its_node_is_stated_to_be_off),
 ];
 
-/// A namespace with a StatefulSet, and a Node with one disk for each of its replicas and two more.
+/// A pod has two disks.
+const TEMPLATES: [&str; 2] = ["data", "wal"];
+
+/// A namespace with a StatefulSet, and a Node with two disks for each of its replicas and two more.
 struct Cluster<'a> {
     world: World<'a>,
 }
@@ -35,10 +38,12 @@ impl<'a> Cluster<'a> {
             node(&world, name);
             let made = world.get(&node_path(name));
             let uid = made["metadata"]["uid"].as_str().unwrap();
-            let mut disk = disk(&world, name, name);
-            disk["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"] =
-                json!(format!("local-volume-provisioner-{name}-{uid}"));
-            world.post(PROVISIONER, VOLUMES, &disk).expect_ok();
+            for template in TEMPLATES {
+                let mut disk = disk(&world, &format!("{name}-{template}"), name);
+                disk["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"] =
+                    json!(format!("local-volume-provisioner-{name}-{uid}"));
+                world.post(PROVISIONER, VOLUMES, &disk).expect_ok();
+            }
         }
         let cluster = Self { world };
         cluster.create_set(replicas);
@@ -61,7 +66,9 @@ impl<'a> Cluster<'a> {
                     "metadata": {"labels": {"app": "db"}},
                     "spec": {"containers": containers, "terminationGracePeriodSeconds": 0},
                 },
-                "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": template}],
+                "podManagementPolicy": "Parallel",
+                "volumeClaimTemplates": TEMPLATES
+                    .map(|name| json!({"metadata": {"name": name}, "spec": template})),
             },
         });
         let sets = format!("/apis/apps/v1/namespaces/{name}/statefulsets");
@@ -75,13 +82,18 @@ impl<'a> Cluster<'a> {
         format!("/api/v1/namespaces/{}/pods/db-{number}", self.world.name)
     }
 
-    fn claim(&self, number: usize) -> Value {
-        self.world.get(&self.world.claim_path(&format!("data-db-{number}")))
+    fn claims(&self, number: usize) -> [Value; 2] {
+        TEMPLATES.map(|name| self.world.get(&self.world.claim_path(&format!("{name}-db-{number}"))))
     }
 
-    /// The name of the volume of a replica's claim.
-    fn volume(&self, number: usize) -> String {
-        self.claim(number)["spec"]["volumeName"].as_str().unwrap().to_owned()
+    /// The uids of the claims of a replica.
+    fn uids(&self, number: usize) -> [String; 2] {
+        self.claims(number).map(|claim| uid(&claim))
+    }
+
+    /// The names of the volumes of a replica's claims.
+    fn volumes(&self, number: usize) -> [String; 2] {
+        self.claims(number).map(|claim| claim["spec"]["volumeName"].as_str().unwrap().to_owned())
     }
 
     /// The kubelet of whichever node the scheduler chooses runs the pod. Returns the name of that node.
@@ -99,13 +111,13 @@ impl<'a> Cluster<'a> {
     }
 
     /// The machine of a replica and its Node go, and the pod garbage collector deletes the pod. Returns the name of the Node
-    /// and the uid of the claim.
-    fn lose(&self, number: usize) -> (String, String) {
+    /// and the uids of the claims.
+    fn lose(&self, number: usize) -> (String, [String; 2]) {
         let pod = self.world.get(&self.pod_path(number));
         let node = pod["spec"]["nodeName"].as_str().unwrap();
         self.world.delete(ADMIN, &node_path(node)).expect_ok();
         self.world.delete(ADMIN, &self.pod_path(number)).expect_ok();
-        (node.to_owned(), uid(&self.claim(number)))
+        (node.to_owned(), self.uids(number))
     }
 
     /// The kubelet of a replica's node no longer reports. Returns the path of the Node.
@@ -123,15 +135,17 @@ impl<'a> Cluster<'a> {
         reply.code == 200 && reply.json["spec"]["nodeName"].is_null()
     }
 
-    /// Waits until the claim of a replica is another one.
+    /// Waits until the claims of a replica are others.
     #[track_caller]
-    fn await_other_claim(&self, number: usize, uid_before: &str, cleanup: &NodeCleanup) {
-        eventually(&format!("the claim of db-{number} is made again"), PATIENCE, || {
-            let path = self.world.claim_path(&format!("data-db-{number}"));
-            let reply = self.world.plane.get(ARRANGER, &path);
-            let is_other = reply.code == 200 && uid(&reply.json) != uid_before;
-            if is_other { Ok(()) } else { Err(format!("{reply}\n{}", cleanup.log())) }
-        });
+    fn await_other_claims(&self, number: usize, before: &[String; 2], cleanup: &NodeCleanup) {
+        for (template, before) in TEMPLATES.iter().zip(before) {
+            eventually(&format!("{template}-db-{number} is made again"), PATIENCE, || {
+                let path = self.world.claim_path(&format!("{template}-db-{number}"));
+                let reply = self.world.plane.get(ARRANGER, &path);
+                let is_other = reply.code == 200 && uid(&reply.json) != *before;
+                if is_other { Ok(()) } else { Err(format!("{reply}\n{}", cleanup.log())) }
+            });
+        }
     }
 
     /// The texts of the events of this reason about a claim.
@@ -209,28 +223,29 @@ impl Drop for NodeCleanup {
 fn the_replicas_of_lost_nodes_get_other_disks_one_by_one() {
     let plane = Plane::start(Peers::Everyone).unwrap();
     let cluster = Cluster::new(&plane, "lost", 3);
+    let volumes = [cluster.volumes(0), cluster.volumes(1), cluster.volumes(2)];
+    let kept = cluster.uids(2);
+    let (also_lost, second) = cluster.lose(1);
+    let (lost, first) = cluster.lose(0);
     let cleanup = NodeCleanup::start(&plane.kubeconfig(ADMIN), &["lost=keep"], &[]);
-    let volumes = [cluster.volume(0), cluster.volume(1), cluster.volume(2)];
-    let kept = uid(&cluster.claim(2));
-    let [(lost, first), (also_lost, second)] = [cluster.lose(0), cluster.lose(1)];
-    cluster.await_other_claim(0, &first, &cleanup);
+    cluster.await_other_claims(0, &first, &cleanup);
     // The replica has not copied its data yet: the next one is not touched.
     wait(QUIET);
-    assert_eq!(uid(&cluster.claim(1)), second);
-    assert!(cluster.claim(1)["metadata"]["deletionTimestamp"].is_null());
+    for claim in cluster.claims(1) {
+        assert!(second.contains(&uid(&claim)) && claim["metadata"]["deletionTimestamp"].is_null());
+    }
+    cluster.event("data-db-1", "OtherReplicaNotReady", &cleanup);
     let node = cluster.run(0);
     assert!(node != lost && node != also_lost, "{node} is gone");
-    cluster.await_other_claim(1, &second, &cleanup);
+    cluster.await_other_claims(1, &second, &cleanup);
     cluster.run(1);
-    for volume in &volumes[..2] {
-        let path = crate::plane::volume_path(volume);
-        let volume = cluster.world.until(&path, "Released");
+    for volume in volumes[..2].iter().flatten() {
+        let volume = cluster.world.until(&crate::plane::volume_path(volume), "Released");
         assert_eq!(volume["spec"]["persistentVolumeReclaimPolicy"], "Retain", "{volume}");
         let before = &volume["metadata"]["annotations"]["bindery.dev/reclaim-policy-before"];
         assert_eq!(before, "Delete");
     }
-    assert_eq!((uid(&cluster.claim(2)), cluster.volume(2)), (kept, volumes[2].clone()));
-    assert_ne!(cluster.volume(0), volumes[0]);
+    assert_eq!((cluster.uids(2), cluster.volumes(2)), (kept, volumes[2].clone()));
     let said = cluster.event("data-db-0", "PersistentVolumeClaimDeleted", &cleanup);
     assert!(said.contains("the PersistentVolume stays"), "{said}");
 }
@@ -241,7 +256,7 @@ fn a_claim_is_given_up_only_where_its_node_is_stated_to_be_off() {
     let cluster = Cluster::new(&plane, "off", 1);
     let world = &cluster.world;
     let cleanup = NodeCleanup::start(&plane.kubeconfig(ADMIN), &["off=release"], &[]);
-    let (claim, volume) = (uid(&cluster.claim(0)), cluster.volume(0));
+    let (claims, volumes) = (cluster.uids(0), cluster.volumes(0));
     let node = cluster.silence(0);
     // As the node lifecycle controller does.
     let unreachable = json!({"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"});
@@ -256,12 +271,14 @@ fn a_claim_is_given_up_only_where_its_node_is_stated_to_be_off() {
         if cluster.is_waiting(0) { Ok(()) } else { Err(cleanup.log()) }
     });
     wait(QUIET);
-    assert_eq!(uid(&cluster.claim(0)), claim, "the machine may come back");
+    assert_eq!(cluster.uids(0), claims, "the machine may come back");
     let stated = json!({"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute",
         "value": "nodeshutdown"});
     let off = json!({"spec": {"taints": [unreachable, stated]}});
     world.patch(ADMIN, &node, &off).expect_ok();
-    cluster.await_other_claim(0, &claim, &cleanup);
+    cluster.await_other_claims(0, &claims, &cleanup);
     cluster.run(0);
-    world.until_gone(&crate::plane::volume_path(&volume));
+    for volume in volumes {
+        world.until_gone(&crate::plane::volume_path(&volume));
+    }
 }

@@ -21,11 +21,12 @@ pub use mark::DiskMark;
 pub use names::{CreatorNode, ProvisionerName, creator_node, stated_capacity, volume_name};
 pub use node_cleanup::{
     CleanupClaim, CleanupObservation, CleanupReplicas, CleanupStep, CleanupWaiting, NodeLossKind,
-    NodeOfVolume, OnNodeLoss, PodState, Replica, StatefulSetReplicas, next_cleanup_step,
-    volume_loss,
+    NodeOfVolume, NodeTie, OnNodeLoss, PodState, Replica, StatefulSetReplicas, holds_up,
+    next_cleanup_step, volume_loss,
 };
 pub use step::{
-    ClaimState, DiskObservation, DiskPolicy, DiskStep, OnContent, OnManualDelete, next_step,
+    ClaimState, DiskObservation, DiskPolicy, DiskStep, FormerVolume, OnContent, OnManualDelete,
+    is_moved_disk, next_step,
 };
-pub use volume::{LocalVolume, LocalVolumeState};
+pub use volume::{DiskLocation, LocalVolume, LocalVolumeState};
 pub use waiting::DiskWaiting;

@@ -26,6 +26,8 @@ pub struct DiskObservation<'a> {
     pub volume: &'a LocalVolumeState,
     /// The claim of that volume.
     pub claim: ClaimState,
+    /// The volume in whose place that one was made.
+    pub former: FormerVolume,
     /// Who makes volumes on this node.
     pub provisioner: &'a ProvisionerName,
     /// What the StorageClass says.
@@ -40,6 +42,17 @@ pub enum ClaimState {
     /// It exists.
     Exists,
     /// A live read proved that it is gone, or that its name is another claim's.
+    Gone,
+}
+
+/// The volume in whose place another one was made for the same disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormerVolume {
+    /// It was not read.
+    Unread,
+    /// It exists.
+    Exists,
+    /// A live read proved that it is gone.
     Gone,
 }
 
@@ -81,12 +94,18 @@ pub enum DiskStep {
     ReadVolume,
     /// Read the claim of the volume from the API server.
     ReadClaim,
+    /// Read from the API server whether this volume, in whose place another one was made, is gone.
+    ReadFormer(VolumeName),
     /// Read what is on the disk: the listing of a file system, samples of a block device.
     ReadContent,
     /// Read all of the block device, to prove that it is empty.
     ReadDevice,
     /// Record on the volume what its disk is recognized by.
     Identify(DiskIdentity),
+    /// Record on the volume that its disk is not where it was, so that it may be looked for elsewhere.
+    RecordMissing(ResourceVersion),
+    /// Remove that record: the disk is back.
+    RecordPresent(ResourceVersion),
     /// Record this mark; [`DiskMark::Cleaning`] on the volume first, which fails unless it is still the one that was
     /// observed.
     Mark(DiskMark),
@@ -139,9 +158,18 @@ fn is_stable(before: Option<&DiskEntry>, disk: &Disk) -> bool {
 /// instead: it is deleted. One that a claim has waits for its disk.
 fn withdrawn(seen: &DiskObservation<'_>, waiting: DiskWaiting) -> DiskStep {
     let LocalVolumeState::Present(volume) = seen.volume else { return DiskStep::Wait(waiting) };
-    let is_own = seen.provisioner.creator(&volume.provisioned_by) == Creator::Own;
-    if is_own && volume.path.as_ref() == seen.path && is_free(volume) {
-        return DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone());
+    let (uid, version) = (volume.uid.clone(), volume.version.clone());
+    match seen.provisioner.creator(&volume.provisioned_by) {
+        Creator::Other => return DiskStep::Wait(waiting),
+        Creator::Own | Creator::EarlierNode if *volume.path != *seen.path => {
+            return DiskStep::Wait(waiting);
+        }
+        Creator::Own if is_free(volume) => return DiskStep::DeleteVolume(uid, version),
+        Creator::Own | Creator::EarlierNode => {}
+    }
+    let is_recorded = volume.identity.is_some() && !volume.is_disk_missing;
+    if is_recorded && volume.deletion == Deletion::NotAsked {
+        return DiskStep::RecordMissing(version);
     }
     DiskStep::Wait(waiting)
 }
@@ -174,9 +202,12 @@ fn with_volume(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) ->
             DiskComparison::Unknown => return DiskStep::Wait(DiskWaiting::Unidentified),
         },
     }
+    if volume.is_disk_missing || volume.found_at.is_some() {
+        return DiskStep::RecordPresent(volume.version.clone());
+    }
     let mark = disk.mark.as_ref().or(volume.mark.as_ref());
     if let Some(other) = mark.and_then(DiskMark::volume).filter(|name| *name != seen.name) {
-        return DiskStep::Wait(DiskWaiting::OtherVolume(other.clone()));
+        return of_other_volume(seen, volume, other);
     }
     match &volume.phase {
         VolumePhase::Pending | VolumePhase::Available | VolumePhase::Bound => {
@@ -187,6 +218,31 @@ fn with_volume(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) ->
             DiskStep::Wait(DiskWaiting::Phase(volume.phase.clone()))
         }
     }
+}
+
+/// The mark names another volume: the disk had that one at another place before.
+fn of_other_volume(
+    seen: &DiskObservation<'_>,
+    volume: &LocalVolume,
+    other: &VolumeName,
+) -> DiskStep {
+    let is_moved = volume.moved_from.as_ref() == Some(other);
+    match seen.former {
+        FormerVolume::Unread if is_moved => DiskStep::ReadFormer(other.clone()),
+        FormerVolume::Gone if is_moved => DiskStep::Mark(DiskMark::Offered(seen.name.clone())),
+        // Two volumes would have one disk.
+        FormerVolume::Unread | FormerVolume::Gone | FormerVolume::Exists => {
+            DiskStep::Wait(DiskWaiting::OtherVolume(other.clone()))
+        }
+    }
+}
+
+/// Returns whether the disk of a volume was moved here: it is the disk, and it is known not to be where the volume has it.
+/// `is_node_lost`: the node of the volume is gone, or stated to be off.
+pub fn is_moved_disk(disk: &Disk, volume: &LocalVolume, is_node_lost: bool) -> bool {
+    let recorded = volume.identity.as_ref();
+    let comparison = recorded.map(|recorded| disk.identity.compared_with(recorded));
+    comparison == Some(DiskComparison::Same) && (volume.is_disk_missing || is_node_lost)
 }
 
 /// The volume is free, reserved or bound: its disk holds, or may soon hold, what pods write.

@@ -34,8 +34,27 @@ pub struct LocalVolume {
     pub node_affinity: NodeAffinity,
     /// What the disk was recognized by when that was recorded on the volume.
     pub identity: Option<DiskIdentity>,
+    /// The machine-id of its node, as it was recorded; empty where it is not known.
+    pub machine: Box<str>,
+    /// Whether it was recorded that its disk is not where it was.
+    pub is_disk_missing: bool,
+    /// Where its disk was found instead.
+    pub found_at: Option<DiskLocation>,
+    /// The volume in whose place it was made, once their disk was moved.
+    pub moved_from: Option<VolumeName>,
     /// The mark that was recorded on the volume: that of its disk may be lost with the node's own disk.
     pub mark: Option<DiskMark>,
+}
+
+/// Where a disk was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskLocation {
+    /// The name of the node.
+    pub node: Box<str>,
+    /// The StorageClass of the discovery folder.
+    pub class: Box<str>,
+    /// The path of the entry on the node.
+    pub path: Box<str>,
 }
 
 /// What is known about the volume of an entry's name.

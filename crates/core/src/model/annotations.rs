@@ -69,6 +69,12 @@ pub const DISK_SIZE: &str = "bindery.dev/disk-size";
 pub const DISK_DEVICE: &str = "bindery.dev/disk-device";
 /// Ours, on a volume: the machine-id of the node that its local disk was in. A note.
 pub const DISK_MACHINE: &str = "bindery.dev/disk-machine";
+/// Ours, on a volume: its disk is not where it was.
+pub const DISK_MISSING: &str = "bindery.dev/disk-missing";
+/// Ours, on a volume: where its disk was found instead, as JSON.
+pub const DISK_FOUND_AT: &str = "bindery.dev/disk-found-at";
+/// Ours, on a volume: the volume in whose place it was made, once their disk was moved.
+pub const MOVED_FROM: &str = "bindery.dev/moved-from";
 /// Ours, on a volume: the reclaim policy that it had before its claim was deleted because its node is lost.
 pub const POLICY_BEFORE: &str = "bindery.dev/reclaim-policy-before";
 

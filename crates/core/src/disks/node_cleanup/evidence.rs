@@ -8,23 +8,34 @@ pub enum OnNodeLoss {
     /// They wait for their node.
     #[default]
     Wait,
-    /// They are deleted, so that their `StatefulSet` makes them again on another disk. The volumes stay, with the reclaim
-    /// policy Retain: their disks may come back.
+    /// They are deleted while another replica of their `StatefulSet` is ready, which makes them again on another disk and
+    /// copies its data. The volumes stay, with the reclaim policy Retain: their disks may come back.
     Keep,
-    /// They are deleted, and the volumes with them. A disk that comes back is held or cleaned, as after any volume that was
+    /// They are deleted, whether another replica has their data or not, and the volumes with them. A disk that comes back is held or cleaned, as after any volume that was
     /// deleted by hand.
     Release,
 }
 
-/// A Node that the node affinity of a volume admits, or for which the volume was made.
+/// How a Node is tied to a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeTie {
+    /// The node affinity of the volume admits it.
+    Admitted,
+    /// The volume was made for it, or its name is the host name that the volume asks for. The affinity does not admit it.
+    Named,
+    /// Its machine has the machine-id that was recorded on the volume. The affinity does not admit it.
+    SameMachine,
+}
+
+/// A Node that is tied to a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeOfVolume {
     /// Its name.
     pub name: Box<str>,
     /// Its uid.
     pub uid: Uid,
-    /// Whether the node affinity admits it.
-    pub is_admitted: bool,
+    /// How it is tied to the volume.
+    pub tie: NodeTie,
     /// Whether its kubelet reports that it is ready.
     pub is_ready: bool,
     /// Whether it has the taint `node.kubernetes.io/out-of-service`.
@@ -67,6 +78,8 @@ pub enum CleanupReplicas {
     Unread,
     /// No StatefulSet would make the claim again.
     NoStatefulSet,
+    /// One would that has more replicas than are read.
+    TooMany,
     /// One would.
     Of(StatefulSetReplicas),
 }
@@ -78,18 +91,24 @@ pub struct StatefulSetReplicas {
     pub name: Box<str>,
     /// The replica whose claim it is.
     pub own: Replica,
-    /// All others.
+    /// The others, in the order of their numbers: all of them, or those up to the first that
+    /// [holds up](super::holds_up) the claim.
     pub others: Vec<Replica>,
+    /// Whether a pod is made before those before it are ready: `podManagementPolicy: Parallel`.
+    pub is_parallel: bool,
 }
 
 /// A replica of a StatefulSet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replica {
+    /// Its number.
+    pub number: u32,
     /// The name of its pod.
     pub pod: Box<str>,
     /// What became of the pod.
     pub state: PodState,
-    /// Whether one of its claims is on a volume that is lost, and none is missing or being deleted.
+    /// Whether one of its claims is on a volume that is lost, and none is missing, being deleted, without a volume, or on
+    /// a local volume that is not lost.
     pub has_lost_volume: bool,
 }
 

@@ -11,8 +11,8 @@ mod tests;
 mod waiting;
 
 pub use evidence::{
-    CleanupClaim, CleanupReplicas, NodeLossKind, NodeOfVolume, OnNodeLoss, PodState, Replica,
-    StatefulSetReplicas,
+    CleanupClaim, CleanupReplicas, NodeLossKind, NodeOfVolume, NodeTie, OnNodeLoss, PodState,
+    Replica, StatefulSetReplicas,
 };
-pub use step::{CleanupObservation, CleanupStep, next_cleanup_step, volume_loss};
+pub use step::{CleanupObservation, CleanupStep, holds_up, next_cleanup_step, volume_loss};
 pub use waiting::CleanupWaiting;

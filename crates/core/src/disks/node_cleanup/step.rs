@@ -4,8 +4,8 @@
 //! with the new claim is ready, no other claim of its StatefulSet is deleted.
 
 use super::evidence::{
-    CleanupClaim, CleanupReplicas, NodeLossKind, NodeOfVolume, OnNodeLoss, PodState, Replica,
-    StatefulSetReplicas,
+    CleanupClaim, CleanupReplicas, NodeLossKind, NodeOfVolume, NodeTie, OnNodeLoss, PodState,
+    Replica, StatefulSetReplicas,
 };
 use super::waiting::CleanupWaiting;
 use crate::disks::LocalVolume;
@@ -66,6 +66,9 @@ pub fn volume_loss(
     if !is_readable(&volume.node_affinity) {
         return Err(CleanupWaiting::AffinityUnknown);
     }
+    if let Some(found) = &volume.found_at {
+        return Err(CleanupWaiting::DiskFound(found.clone()));
+    }
     let mut kind = NodeLossKind::Gone;
     for node in nodes {
         kind = node_loss(volume, node)?;
@@ -94,12 +97,13 @@ fn node_loss(volume: &LocalVolume, node: &NodeOfVolume) -> Result<NodeLossKind, 
     }
     let made_for = creator_node(&volume.provisioned_by).and_then(|creator| creator.uid);
     let is_rebuilt = made_for.is_some_and(|uid| uid != node.uid.to_string());
-    Err(match (is_rebuilt, node.is_admitted, node.is_ready) {
+    Err(match (node.tie, node.is_ready) {
+        (NodeTie::SameMachine, _) => CleanupWaiting::NodeRenamed(name),
         // Whether the disk is still there, the provisioner on the node says: a pod may already use what is in its place.
-        (true, _, _) => CleanupWaiting::NodeRebuilt(name),
-        (false, false, _) => CleanupWaiting::NodeRelabelled(name),
-        (false, true, true) => CleanupWaiting::NodeServes,
-        (false, true, false) => CleanupWaiting::NodeNotReady(name),
+        (NodeTie::Admitted | NodeTie::Named, _) if is_rebuilt => CleanupWaiting::NodeRebuilt(name),
+        (NodeTie::Named, _) => CleanupWaiting::NodeRelabelled(name),
+        (NodeTie::Admitted, true) => CleanupWaiting::NodeServes,
+        (NodeTie::Admitted, false) => CleanupWaiting::NodeNotReady(name),
     })
 }
 
@@ -150,9 +154,10 @@ fn bound(seen: &CleanupObservation<'_>, key: &ClaimKey, kind: NodeLossKind) -> C
         CleanupReplicas::NoStatefulSet => {
             return CleanupStep::Wait(CleanupWaiting::NoStatefulSet(kind));
         }
+        CleanupReplicas::TooMany => return CleanupStep::Wait(CleanupWaiting::TooManyReplicas),
         CleanupReplicas::Of(replicas) => replicas,
     };
-    if let Some(waiting) = unless_next(replicas) {
+    if let Some(waiting) = unless_next(replicas, seen.on_node_loss) {
         return CleanupStep::Wait(waiting);
     }
     if !seen.nodes_are_current {
@@ -164,21 +169,40 @@ fn bound(seen: &CleanupObservation<'_>, key: &ClaimKey, kind: NodeLossKind) -> C
     CleanupStep::DeleteClaim(key.clone(), uid.clone(), version.clone())
 }
 
-/// Returns why the claim of a replica is not deleted; nothing once its pod waits for it and every other pod is ready, or
-/// waits for a lost volume too.
-fn unless_next(replicas: &StatefulSetReplicas) -> Option<CleanupWaiting> {
+/// Returns why the claim of a replica is not deleted; nothing once its pod waits for it, and no other replica is to come
+/// first.
+fn unless_next(replicas: &StatefulSetReplicas, on_loss: OnNodeLoss) -> Option<CleanupWaiting> {
+    let own = &replicas.own;
     // A pod that has a node would keep the claim Terminating; without a pod, the claim may be none that is needed.
-    if replicas.own.state != PodState::Unscheduled {
-        return Some(CleanupWaiting::PodNotWaiting(replicas.own.pod.clone()));
+    if own.state != PodState::Unscheduled {
+        return Some(CleanupWaiting::PodNotWaiting(own.pod.clone()));
     }
-    let is_well = |other: &&Replica| match other.state {
-        PodState::Ready => true,
-        // A StatefulSet makes a pod only once those before it are ready, unless its podManagementPolicy is Parallel.
-        PodState::Absent | PodState::Unscheduled => other.has_lost_volume,
-        PodState::Terminating | PodState::NotReady => false,
-    };
-    let other = replicas.others.iter().find(|other| !is_well(other))?;
-    Some(CleanupWaiting::OtherReplica(other.pod.clone()))
+    let others = &replicas.others;
+    if let Some(other) = others.iter().find(|other| holds_up(own, other, replicas.is_parallel)) {
+        let pod = other.pod.clone();
+        return Some(if other.has_lost_volume {
+            CleanupWaiting::LowerReplicaFirst(pod)
+        } else {
+            CleanupWaiting::OtherReplica(pod)
+        });
+    }
+    let has_copy = others.iter().any(|other| other.state == PodState::Ready);
+    (on_loss == OnNodeLoss::Keep && !has_copy).then_some(CleanupWaiting::NoOtherReady)
+}
+
+/// Returns whether the claim of the replica `own` waits for another replica: until that is ready, unless it waits for a lost
+/// volume itself and comes after `own`.
+///
+/// Kubernetes: `pkg/controller/statefulset/stateful_set_control.go`, `processReplica`: without `Parallel`, pods and claims
+/// are made in the order of their numbers, each once the ones before it are ready.
+pub fn holds_up(own: &Replica, other: &Replica, is_parallel: bool) -> bool {
+    let is_later = other.number > own.number;
+    match other.state {
+        PodState::Ready => false,
+        PodState::Absent => !(is_later && (other.has_lost_volume || !is_parallel)),
+        PodState::Unscheduled => !(is_later && other.has_lost_volume),
+        PodState::Terminating | PodState::NotReady => true,
+    }
 }
 
 /// No claim has the volume.

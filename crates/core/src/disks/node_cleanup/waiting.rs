@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::evidence::NodeLossKind;
+use crate::disks::DiskLocation;
 use crate::model::VolumePhase;
 
 /// Why nothing is done about a volume.
@@ -18,6 +19,10 @@ pub enum CleanupWaiting {
     NodeRebuilt(Box<str>),
     /// The Node for which it was made exists, and has no longer the labels by which the volume is tied to it.
     NodeRelabelled(Box<str>),
+    /// A Node of another name has the machine that was recorded on the volume.
+    NodeRenamed(Box<str>),
+    /// Its disk was found at another place.
+    DiskFound(DiskLocation),
     /// Its node affinity was not read, or admits no Node whatever its labels.
     AffinityUnknown,
     /// Its Node is gone, and may be made again.
@@ -34,6 +39,12 @@ pub enum CleanupWaiting {
     NoStatefulSet(NodeLossKind),
     /// The pod of its claim has a node, or is gone or going.
     PodNotWaiting(Box<str>),
+    /// Its StatefulSet has more replicas than are read.
+    TooManyReplicas,
+    /// This pod of the same StatefulSet has a lower number and waits for a lost volume too.
+    LowerReplicaFirst(Box<str>),
+    /// No other pod of the same StatefulSet is ready, so that none has the data.
+    NoOtherReady,
     /// This pod of the same StatefulSet is not ready.
     OtherReplica(Box<str>),
     /// No claim has it, and it stays.
@@ -53,6 +64,8 @@ impl CleanupWaiting {
             Self::ReadyOutOfService(_) => "ready_out_of_service",
             Self::NodeRebuilt(_) => "node_rebuilt",
             Self::NodeRelabelled(_) => "node_relabelled",
+            Self::NodeRenamed(_) => "node_renamed",
+            Self::DiskFound(_) => "disk_found",
             Self::AffinityUnknown => "affinity_unknown",
             Self::NodeGoneShortly => "node_gone_shortly",
             Self::NodeLost(_) => "node_lost",
@@ -61,6 +74,9 @@ impl CleanupWaiting {
             Self::ClaimTerminating => "claim_terminating",
             Self::NoStatefulSet(_) => "no_stateful_set",
             Self::PodNotWaiting(_) => "pod_not_waiting",
+            Self::TooManyReplicas => "too_many_replicas",
+            Self::LowerReplicaFirst(_) => "lower_replica_first",
+            Self::NoOtherReady => "no_other_ready",
             Self::OtherReplica(_) => "other_replica",
             Self::VolumeKept => "volume_kept",
             Self::VolumeTerminating => "volume_terminating",
@@ -74,18 +90,22 @@ impl CleanupWaiting {
             Self::NodeLost(_) | Self::NoStatefulSet(_) => "NodeLost",
             Self::ReadyOutOfService(_) => "NodeReadyOutOfService",
             Self::NodeRelabelled(_) => "NodeRelabelled",
-            Self::OtherReplica(_) => "OtherReplicaNotReady",
+            Self::NodeRenamed(_) => "NodeRenamed",
+            Self::DiskFound(_) => "DiskMoved",
+            Self::AffinityUnknown => "NodeAffinityUnknown",
+            Self::PodNotWaiting(_) => "PodNotWaiting",
+            Self::TooManyReplicas | Self::OtherReplica(_) => "OtherReplicaNotReady",
+            Self::NoOtherReady => "NoOtherReplicaReady",
+            Self::VolumeTerminating => "VolumeTerminating",
             Self::NodeServes
             | Self::NodeNotReady(_)
             | Self::NodeRebuilt(_)
-            | Self::AffinityUnknown
             | Self::NodeGoneShortly
             | Self::ClaimGone
             | Self::ClaimElsewhere
             | Self::ClaimTerminating
-            | Self::PodNotWaiting(_)
+            | Self::LowerReplicaFirst(_)
             | Self::VolumeKept
-            | Self::VolumeTerminating
             | Self::Phase(_) => return None,
         })
     }
@@ -101,7 +121,8 @@ impl fmt::Display for CleanupWaiting {
             Self::ReadyOutOfService(node) => write!(
                 f,
                 "Node {node:?} is ready and has the taint node.kubernetes.io/out-of-service, which states that its \
-                 machine does not run; the PVC is not deleted while the two contradict each other; remove the taint"
+                 machine does not run; the PVC is not deleted while the two contradict each other; if the machine runs, \
+                 remove the taint; if it is off, its Node becomes not ready within a minute"
             ),
             Self::NodeRebuilt(node) => write!(
                 f,
@@ -113,34 +134,64 @@ impl fmt::Display for CleanupWaiting {
                 "Node {node:?} exists and no longer has the labels that the PersistentVolume asks for; no pod with the \
                  PVC can start; give the Node its label kubernetes.io/hostname back"
             ),
-            Self::AffinityUnknown => {
-                f.write_str("which Nodes can reach the PersistentVolume is not known")
-            }
+            Self::NodeRenamed(node) => write!(
+                f,
+                "Node {node:?} has the machine of the PersistentVolume under another name; the PVC waits for its former \
+                 name; register the Node under its former name, or move the PersistentVolume: bindery local moves"
+            ),
+            Self::DiskFound(place) => write!(
+                f,
+                "the disk was found at {} on node {}; the PVC waits for it; move the PersistentVolume: bindery local moves",
+                place.path, place.node
+            ),
+            Self::AffinityUnknown => f.write_str(
+                "which Nodes can reach the PersistentVolume is not known; its PVC is not deleted if its node is lost; give \
+                 it a node affinity with the label kubernetes.io/hostname",
+            ),
             Self::NodeGoneShortly => {
                 f.write_str("its Node has just been deleted, and may be created again")
             }
             Self::NodeLost(kind) => write!(
                 f,
                 "{kind}; the pod of the PVC cannot start until the node is back with the disk; if it will not come back, \
-                 set the reclaim policy of the PersistentVolume to Retain, then delete the PVC and its pod"
+                 and another replica has the data, set the reclaim policy of the PersistentVolume to Retain, then delete \
+                 the PVC and its pod, one replica at a time"
             ),
             Self::ClaimGone => f.write_str("its PVC is gone"),
             Self::ClaimElsewhere => f.write_str("its PVC names another PersistentVolume"),
             Self::ClaimTerminating => f.write_str("its PVC is being deleted"),
             Self::NoStatefulSet(kind) => write!(
                 f,
-                "{kind}, and no StatefulSet would create the PVC again; it is not deleted, as its pod would wait for it \
-                 for ever; if the node will not come back, set the reclaim policy of the PersistentVolume to Retain, \
-                 delete the PVC and create it again"
+                "{kind}, and no StatefulSet would create the PVC again; it is not deleted, as a pod that needs it would \
+                 wait for ever; if the node will not come back, set the reclaim policy of the PersistentVolume to Retain \
+                 and delete the PVC, and create it again if a pod needs it"
             ),
-            Self::PodNotWaiting(pod) => write!(f, "pod {pod:?} does not wait for a node"),
+            Self::PodNotWaiting(pod) => write!(
+                f,
+                "the node of the PVC is lost, and pod {pod:?} has a node, is being deleted or does not exist; the PVC is \
+                 deleted once the pod waits for a node; see why it does not"
+            ),
+            Self::TooManyReplicas => f.write_str(
+                "the StatefulSet has more than 1,000 replicas, and whether they are ready is not read; delete the PVC of \
+                 the lost node yourself once the others are ready",
+            ),
+            Self::LowerReplicaFirst(pod) => {
+                write!(f, "pod {pod:?} of the same StatefulSet waits for a lost disk too, and comes first")
+            }
+            Self::NoOtherReady => f.write_str(
+                "the node of the PVC is lost, and no other replica of the StatefulSet is ready; with a new disk the \
+                 application would start without its data; wait for the nodes, or delete the PVC if that is what you want",
+            ),
             Self::OtherReplica(pod) => write!(
                 f,
-                "pod {pod:?} of the same StatefulSet is not ready; the PVC of another replica is deleted once it is, so \
-                 that the data is copied from one replica to the next; see why {pod:?} is not ready"
+                "the node of the PVC is lost, and pod {pod:?} of the same StatefulSet is not ready; the PVC is deleted \
+                 once it is, so that one replica at a time copies its data; see why {pod:?} is not ready"
             ),
             Self::VolumeKept => f.write_str("no PVC has the PersistentVolume, and it stays"),
-            Self::VolumeTerminating => f.write_str("the PersistentVolume is being deleted"),
+            Self::VolumeTerminating => f.write_str(
+                "the PersistentVolume is being deleted and cannot be kept; its PVC is not deleted, as the PersistentVolume \
+                 would be deleted with it; if its data is not needed, delete the PVC",
+            ),
             Self::Phase(phase) => write!(f, "the phase of the PersistentVolume is {phase}"),
         }
     }

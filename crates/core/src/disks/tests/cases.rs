@@ -3,10 +3,13 @@
 use super::world::{PATH, disk, held, identity, name, provisioner, volume};
 use crate::disks::{
     ClaimState, Disk, DiskComparison, DiskContent, DiskEntry, DiskFeature, DiskForm, DiskIdentity,
-    DiskMark, DiskObservation, DiskPolicy, DiskStep, DiskWaiting, LocalVolume, LocalVolumeState,
-    OnContent, OnManualDelete, Unusable, next_step,
+    DiskMark, DiskObservation, DiskPolicy, DiskStep, DiskWaiting, FormerVolume, LocalVolume,
+    LocalVolumeState, OnContent, OnManualDelete, Unusable, is_moved_disk, next_step,
 };
 use crate::model::{Deletion, ReclaimPolicy, Reservation, VolumeName, VolumePhase};
+
+/// Made by the provisioner of an earlier node of the same name.
+const EARLIER: &str = "local-volume-provisioner-node-1-11111111-2222-3333-4444-555555555555";
 
 const ABSENT: LocalVolumeState = LocalVolumeState::Absent { made_as: None };
 
@@ -40,6 +43,7 @@ fn of_scans(
         scans,
         volume,
         claim,
+        former: FormerVolume::Unread,
         provisioner,
         policy,
     })
@@ -74,8 +78,11 @@ fn wait(step: DiskStep) -> DiskWaiting {
         DiskStep::Wait(waiting) => waiting,
         step @ (DiskStep::ReadVolume
         | DiskStep::ReadClaim
+        | DiskStep::ReadFormer(_)
         | DiskStep::ReadContent
         | DiskStep::ReadDevice
+        | DiskStep::RecordMissing(_)
+        | DiskStep::RecordPresent(_)
         | DiskStep::Identify(_)
         | DiskStep::Mark(_)
         | DiskStep::Offer
@@ -172,8 +179,16 @@ fn a_free_volume_without_its_disk_is_withdrawn_and_a_reserved_one_is_not() {
         volume(VolumePhase::Available, held(1)),
         volume(VolumePhase::Bound, held(1)),
         released(),
+        LocalVolume { provisioned_by: EARLIER.into(), ..released() },
+    ] {
+        assert_eq!(of(volume.clone()), DiskStep::RecordMissing(volume.version.clone()));
+        assert_eq!(wait(of(LocalVolume { is_disk_missing: true, ..volume })), DiskWaiting::Gone);
+    }
+    for volume in [
         LocalVolume { path: "/mnt/disks/vol2".into(), ..free.clone() },
         LocalVolume { provisioned_by: "".into(), ..free },
+        LocalVolume { identity: None, ..released() },
+        LocalVolume { deletion: Deletion::Terminating, ..released() },
     ] {
         assert_eq!(wait(of(volume)), DiskWaiting::Gone);
     }
@@ -192,7 +207,6 @@ fn a_free_volume_without_its_disk_is_withdrawn_and_a_reserved_one_is_not() {
 #[test]
 fn a_volume_is_left_alone_unless_it_is_ours_and_its_disk_is_the_one_it_was_made_for() {
     let of = |volume| wait(decided(full(offered()), present(volume), ClaimState::Gone));
-    let former = "local-volume-provisioner-node-1-11111111-2222-3333-4444-555555555555";
     let other = VolumeName::new("local-pv-1");
     for (volume, waiting) in [
         (LocalVolume { path: "/mnt/disks/vol2".into(), ..released() }, DiskWaiting::NameTaken),
@@ -201,11 +215,11 @@ fn a_volume_is_left_alone_unless_it_is_ours_and_its_disk_is_the_one_it_was_made_
             DiskWaiting::NameTaken,
         ),
         (
-            LocalVolume { provisioned_by: former.into(), identity: None, ..released() },
+            LocalVolume { provisioned_by: EARLIER.into(), identity: None, ..released() },
             DiskWaiting::EarlierNode,
         ),
         (
-            LocalVolume { identity: Some(identity("S2")), ..released() },
+            LocalVolume { identity: Some(identity("S2")), is_disk_missing: true, ..released() },
             DiskWaiting::OtherDisk(DiskFeature::Wwn),
         ),
         (LocalVolume { deletion: Deletion::Terminating, ..released() }, DiskWaiting::Terminating),
@@ -234,6 +248,56 @@ fn a_volume_is_left_alone_unless_it_is_ours_and_its_disk_is_the_one_it_was_made_
         wait(decided(empty(), elsewhere, ClaimState::Unread)),
         DiskWaiting::OtherVolume(other)
     );
+}
+
+/// A person has made a volume for it here, in the place of the one that it had on another node.
+#[test]
+fn a_disk_that_was_moved_goes_on_under_its_new_volume_once_the_former_one_is_gone() {
+    let other = VolumeName::new("local-pv-1");
+    let moved =
+        LocalVolume { moved_from: Some(other.clone()), ..volume(VolumePhase::Bound, held(1)) };
+    let entry = DiskEntry::Disk(full(DiskMark::Offered(other.clone())));
+    let (name, provisioner) = (name(), provisioner());
+    let of = |volume: &LocalVolume, former| {
+        next_step(&DiskObservation {
+            name: &name,
+            path: PATH,
+            scans: [Some(&entry); 2],
+            volume: &present(volume.clone()),
+            claim: ClaimState::Unread,
+            former,
+            provisioner: &provisioner,
+            policy: DiskPolicy::default(),
+        })
+    };
+    assert_eq!(of(&moved, FormerVolume::Unread), DiskStep::ReadFormer(other.clone()));
+    let waiting = DiskWaiting::OtherVolume(other.clone());
+    assert_eq!(wait(of(&moved, FormerVolume::Exists)), waiting);
+    assert_eq!(of(&moved, FormerVolume::Gone), DiskStep::Mark(offered()));
+    // Of a third volume nothing is known.
+    let third = LocalVolume { moved_from: Some(VolumeName::new("local-pv-2")), ..moved };
+    assert_eq!(wait(of(&third, FormerVolume::Gone)), waiting);
+}
+
+#[test]
+fn a_disk_is_moved_if_it_is_missing_where_its_volume_has_it() {
+    let missing = LocalVolume { is_disk_missing: true, ..released() };
+    let other = LocalVolume { identity: Some(identity("S2")), ..missing.clone() };
+    let unidentified = LocalVolume { identity: None, ..missing.clone() };
+    for (volume, is_node_lost, is_moved) in [
+        (missing, false, true),
+        (released(), true, true),
+        // Both nodes have it, as with a disk of a storage network.
+        (released(), false, false),
+        (other, true, false),
+        (unidentified, true, false),
+    ] {
+        assert_eq!(is_moved_disk(&full(None), &volume, is_node_lost), is_moved, "{volume:?}");
+    }
+    let back = LocalVolume { is_disk_missing: true, ..volume(VolumePhase::Bound, held(1)) };
+    let version = back.version.clone();
+    let step = decided(full(offered()), present(back), ClaimState::Unread);
+    assert_eq!(step, DiskStep::RecordPresent(version));
 }
 
 /// The local static provisioner makes volumes without an identity.

@@ -7,7 +7,7 @@ use proptest::sample::select;
 use super::world::{Deed, PATH, World, name, provisioner, volume};
 use crate::disks::{
     ClaimState, DiskContent, DiskEntry, DiskForm, DiskMark, DiskObservation, DiskPolicy, DiskStep,
-    LocalVolume, LocalVolumeState, OnContent, OnManualDelete, next_step,
+    FormerVolume, LocalVolume, LocalVolumeState, OnContent, OnManualDelete, next_step,
 };
 use crate::model::{Reservation, ResourceVersion, Uid, VolumePhase};
 
@@ -71,6 +71,7 @@ impl Process {
             claim: self.claim,
             provisioner: &provisioner,
             policy: self.policy,
+            former: FormerVolume::Unread,
         })
     }
 
@@ -148,6 +149,14 @@ impl Process {
                 world.change_volume(|volume| volume.identity = Some(identity));
                 self.watch(world);
             }
+            DiskStep::RecordMissing(_) if self.is_current(world) => {
+                world.change_volume(|volume| volume.is_disk_missing = true);
+                self.watch(world);
+            }
+            DiskStep::RecordPresent(_) if self.is_current(world) => {
+                world.change_volume(|volume| volume.is_disk_missing = false);
+                self.watch(world);
+            }
             DiskStep::Mark(mark) if self.may_mark(world, &mark) => {
                 if let DiskMark::Cleaning(_) = mark {
                     world.change_volume(|volume| volume.mark = Some(mark.clone()));
@@ -163,7 +172,13 @@ impl Process {
             }
             DiskStep::Clean if self.is_current(world) => clean(world),
             DiskStep::DeleteVolume(uid, version) => delete(world, &uid, &version),
-            DiskStep::Wait(_) | DiskStep::Identify(_) | DiskStep::Mark(_) | DiskStep::Clean => {}
+            DiskStep::Wait(_)
+            | DiskStep::ReadFormer(_)
+            | DiskStep::RecordMissing(_)
+            | DiskStep::RecordPresent(_)
+            | DiskStep::Identify(_)
+            | DiskStep::Mark(_)
+            | DiskStep::Clean => {}
         }
     }
 

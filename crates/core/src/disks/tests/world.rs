@@ -58,6 +58,10 @@ pub(in crate::disks) fn volume(phase: VolumePhase, reservation: Reservation) -> 
         class: "fast-disks".into(),
         node_affinity: NodeAffinity::Required(vec![NodeTerm::new(vec![hostname], Vec::new())]),
         identity: Some(identity("S1")),
+        machine: "6f3a".into(),
+        is_disk_missing: false,
+        found_at: None,
+        moved_from: None,
         mark: None,
     }
 }

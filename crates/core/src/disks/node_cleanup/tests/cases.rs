@@ -2,9 +2,9 @@
 
 use crate::disks::tests::world::{held, volume};
 use crate::disks::{
-    CleanupClaim, CleanupObservation, CleanupReplicas, CleanupStep, CleanupWaiting, LocalVolume,
-    NodeLossKind, NodeOfVolume, OnNodeLoss, PodState, Replica, StatefulSetReplicas,
-    next_cleanup_step,
+    CleanupClaim, CleanupObservation, CleanupReplicas, CleanupStep, CleanupWaiting, DiskLocation,
+    LocalVolume, NodeLossKind, NodeOfVolume, NodeTie, OnNodeLoss, PodState, Replica,
+    StatefulSetReplicas, holds_up, next_cleanup_step,
 };
 use crate::model::{
     ClaimKey, Deletion, NodeAffinity, NodeTerm, ReclaimPolicy, Reservation, ResourceVersion, Uid,
@@ -21,7 +21,7 @@ fn bound() -> LocalVolume {
 
 fn node(uid: &str, is_ready: bool, is_out_of_service: bool) -> NodeOfVolume {
     let (name, uid) = ("node-1".into(), Uid::new(uid));
-    NodeOfVolume { name, uid, is_admitted: true, is_ready, is_out_of_service }
+    NodeOfVolume { name, uid, tie: NodeTie::Admitted, is_ready, is_out_of_service }
 }
 
 fn claim(deletion: Deletion) -> CleanupClaim {
@@ -34,19 +34,23 @@ fn claim(deletion: Deletion) -> CleanupClaim {
 }
 
 fn replica(number: u32, state: PodState, has_lost_volume: bool) -> Replica {
-    Replica { pod: format!("db-{number}").into(), state, has_lost_volume }
+    Replica { number, pod: format!("db-{number}").into(), state, has_lost_volume }
 }
 
-fn replicas(own: PodState, other: PodState, has_lost_volume: bool) -> CleanupReplicas {
+/// Replica 1 of three with its volume lost, beside replica 0 and replica 2.
+fn replicas(own: PodState, [first, last]: [(PodState, bool); 2]) -> CleanupReplicas {
     CleanupReplicas::Of(StatefulSetReplicas {
         name: "db".into(),
-        own: replica(0, own, true),
-        others: vec![replica(1, PodState::Ready, false), replica(2, other, has_lost_volume)],
+        own: replica(1, own, true),
+        others: vec![replica(0, first.0, first.1), replica(2, last.0, last.1)],
+        is_parallel: false,
     })
 }
 
+const WELL: (PodState, bool) = (PodState::Ready, false);
+
 fn usual() -> CleanupReplicas {
-    replicas(PodState::Unscheduled, PodState::Ready, false)
+    replicas(PodState::Unscheduled, [WELL, WELL])
 }
 
 /// A step where the node is gone, the claim waits, and everything was read.
@@ -100,9 +104,15 @@ fn a_claim_is_deleted_once_its_volume_is_kept() {
 #[test]
 fn a_node_is_lost_only_if_it_is_gone_or_stated_to_be_off() {
     use CleanupWaiting::{
-        NodeGoneShortly, NodeNotReady, NodeRebuilt, NodeRelabelled, NodeServes, ReadyOutOfService,
+        NodeGoneShortly, NodeNotReady, NodeRebuilt, NodeRelabelled, NodeRenamed, NodeServes,
+        ReadyOutOfService,
     };
-    let relabelled = NodeOfVolume { is_admitted: false, ..node(NODE_UID, true, false) };
+    let relabelled = NodeOfVolume { tie: NodeTie::Named, ..node(NODE_UID, true, false) };
+    let renamed = NodeOfVolume {
+        name: "node-2".into(),
+        tie: NodeTie::SameMachine,
+        ..node(OTHER_UID, true, false)
+    };
     let gone = NodeLossKind::Gone;
     let off = NodeLossKind::OutOfService;
     for (nodes, is_gone_for_long, waiting) in [
@@ -116,6 +126,7 @@ fn a_node_is_lost_only_if_it_is_gone_or_stated_to_be_off() {
         (vec![node(OTHER_UID, false, false)], true, NodeRebuilt("node-1".into())),
         // A person has taken its host name away: the machine runs all the same.
         (vec![relabelled], true, NodeRelabelled("node-1".into())),
+        (vec![renamed], true, NodeRenamed("node-2".into())),
         // Two nodes with one host name: the pod could start on either.
         (vec![node(NODE_UID, false, true), node(NODE_UID, true, false)], true, NodeServes),
     ] {
@@ -148,30 +159,90 @@ fn a_volume_that_no_node_is_known_to_reach_is_left_alone() {
 }
 
 #[test]
-fn a_claim_waits_unless_a_pod_waits_for_it_and_the_other_replicas_are_well() {
-    use CleanupWaiting::{OtherReplica, PodNotWaiting};
-    use PodState::{Absent, NotReady, Ready, Terminating, Unscheduled};
+fn a_claim_waits_unless_its_pod_waits_for_it() {
+    use PodState::{Absent, NotReady, Ready, Terminating};
     let here = claim(Deletion::NotAsked);
     for own in [Absent, Terminating, NotReady, Ready] {
-        let step = step(&bound(), OnNodeLoss::Release, &here, &replicas(own, Ready, false));
-        assert_eq!(step, CleanupStep::Wait(PodNotWaiting("db-0".into())), "{own:?}");
+        let step = step(&bound(), OnNodeLoss::Release, &here, &replicas(own, [WELL, WELL]));
+        assert_eq!(
+            step,
+            CleanupStep::Wait(CleanupWaiting::PodNotWaiting("db-1".into())),
+            "{own:?}"
+        );
     }
-    for (other, waits, is_deleted) in [
-        (Ready, false, true),
-        (Unscheduled, true, true),
-        (Unscheduled, false, false),
-        (NotReady, true, false),
-        (Absent, true, true),
-        (Absent, false, false),
-        (Terminating, false, false),
+    for (replicas, waiting) in [
+        (CleanupReplicas::NoStatefulSet, CleanupWaiting::NoStatefulSet(NodeLossKind::Gone)),
+        (CleanupReplicas::TooMany, CleanupWaiting::TooManyReplicas),
     ] {
-        let step = step(&bound(), OnNodeLoss::Release, &here, &replicas(Unscheduled, other, waits));
-        let expected = CleanupStep::Wait(OtherReplica("db-2".into()));
-        assert_eq!(step != expected, is_deleted, "{other:?} {waits} {step:?}");
+        let step = step(&bound(), OnNodeLoss::Release, &here, &replicas);
+        assert_eq!(step, CleanupStep::Wait(waiting));
     }
-    let nobody = step(&bound(), OnNodeLoss::Release, &here, &CleanupReplicas::NoStatefulSet);
-    let waiting = CleanupWaiting::NoStatefulSet(NodeLossKind::Gone);
-    assert_eq!(nobody, CleanupStep::Wait(waiting));
+}
+
+#[test]
+fn a_claim_waits_for_other_replicas_in_the_order_in_which_they_are_made() {
+    use CleanupWaiting::{LowerReplicaFirst, NoOtherReady, OtherReplica};
+    use PodState::{Absent, NotReady, Terminating, Unscheduled};
+    let here = claim(Deletion::NotAsked);
+    let (first, last) = ("db-0".into(), "db-2".into());
+    let cases = [
+        ([WELL, WELL], None),
+        ([WELL, (Unscheduled, true)], None),
+        ([WELL, (Absent, true)], None),
+        // Without Parallel it is made after this one.
+        ([WELL, (Absent, false)], None),
+        ([WELL, (Unscheduled, false)], Some(OtherReplica(Box::clone(&last)))),
+        ([WELL, (NotReady, false)], Some(OtherReplica(Box::clone(&last)))),
+        ([WELL, (Terminating, false)], Some(OtherReplica(last))),
+        ([(Unscheduled, true), WELL], Some(LowerReplicaFirst(Box::clone(&first)))),
+        ([(Absent, true), WELL], Some(LowerReplicaFirst(Box::clone(&first)))),
+        ([(Absent, false), WELL], Some(OtherReplica(Box::clone(&first)))),
+        ([(NotReady, false), WELL], Some(OtherReplica(first))),
+    ];
+    for (others, waiting) in cases {
+        let step = step(&bound(), OnNodeLoss::Release, &here, &replicas(Unscheduled, others));
+        match waiting {
+            Some(waiting) => assert_eq!(step, CleanupStep::Wait(waiting), "{others:?}"),
+            None => assert!(matches!(step, CleanupStep::DeleteClaim(..)), "{others:?}: {step:?}"),
+        }
+    }
+    // With Parallel it would have been made by now.
+    let (own, absent) = (replica(1, Unscheduled, true), replica(2, Absent, false));
+    assert!(!holds_up(&own, &absent, false) && holds_up(&own, &absent, true));
+    // No copy is left: what is released is expendable, what is kept is not.
+    let alone = CleanupReplicas::Of(StatefulSetReplicas {
+        name: "db".into(),
+        own: replica(1, Unscheduled, true),
+        others: vec![replica(2, Unscheduled, true)],
+        is_parallel: false,
+    });
+    assert_eq!(step(&bound(), OnNodeLoss::Keep, &here, &alone), CleanupStep::Wait(NoOtherReady));
+    let released = step(&bound(), OnNodeLoss::Release, &here, &alone);
+    assert!(matches!(released, CleanupStep::DeleteClaim(..)), "{released:?}");
+}
+
+#[test]
+fn nothing_is_deleted_before_the_nodes_are_read_again() {
+    for volume in [bound(), volume(VolumePhase::Released, held(0))] {
+        let seen = CleanupObservation {
+            volume: &volume,
+            nodes: &[],
+            nodes_are_current: false,
+            is_gone_for_long: true,
+            on_node_loss: OnNodeLoss::Release,
+            claim: &claim(Deletion::NotAsked),
+            replicas: &usual(),
+        };
+        assert_eq!(next_cleanup_step(&seen), CleanupStep::ReadNodes);
+    }
+}
+
+#[test]
+fn a_volume_whose_disk_was_found_elsewhere_is_left_alone() {
+    let place = DiskLocation { node: "node-2".into(), class: "fast".into(), path: "/mnt/a".into() };
+    let volume = LocalVolume { found_at: Some(place.clone()), ..bound() };
+    let step = step(&volume, OnNodeLoss::Release, &claim(Deletion::NotAsked), &usual());
+    assert_eq!(step, CleanupStep::Wait(CleanupWaiting::DiskFound(place)));
 }
 
 #[test]

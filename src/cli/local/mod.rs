@@ -1,14 +1,16 @@
 //! `bindery local`: hands its arguments to the local static provisioner, or to the node cleanup, and waits for the signal to
-//! end.
+//! end; or shows the disks that were moved.
+
+mod moves;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::args::{LocalArgs, LocalCommand, NodeCleanupArgs};
-use super::exit::{Exit, Failure};
-use super::process::{self, Signals, health_port, port_ended};
+use crate::cli::args::{LocalArgs, LocalCommand, NodeCleanupArgs};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::process::{self, Signals, health_port, port_ended};
 use crate::client::connect::{Address, connect};
 use crate::client::lease::LeaderElection;
 use crate::local::configuration::{self, LocalConfiguration};
@@ -24,6 +26,7 @@ pub fn run(arguments: &LocalArgs) -> Result<Exit, Failure> {
     match &arguments.command {
         None => run_on_node(arguments),
         Some(LocalCommand::NodeCleanup(arguments)) => run_cleanup(arguments),
+        Some(LocalCommand::Moves(arguments)) => moves::run(arguments),
     }
 }
 

@@ -5,6 +5,7 @@ mod doubtful;
 mod killed;
 mod life;
 mod many;
+mod moved;
 pub(crate) mod node_cleanup;
 pub(crate) mod process;
 mod regressions;
@@ -13,7 +14,15 @@ pub(crate) mod scene;
 use crate::runner::Case;
 
 pub(crate) fn cases() -> Vec<Case> {
-    [life::CASES, doubtful::CASES, regressions::CASES, killed::CASES, node_cleanup::CASES].concat()
+    [
+        life::CASES,
+        doubtful::CASES,
+        regressions::CASES,
+        killed::CASES,
+        node_cleanup::CASES,
+        moved::CASES,
+    ]
+    .concat()
 }
 
 /// Those that take minutes.

@@ -29,6 +29,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) hostname: String,
     /// More keys of both StorageClasses in the configuration.
     pub(crate) keys: &'static str,
+    /// What the names of the StorageClasses begin with, if they are those of another scene.
+    pub(crate) classes_of: Option<String>,
     /// More keys of the `ConfigMap`.
     pub(crate) files: Vec<(&'static str, &'static str)>,
 }
@@ -39,7 +41,16 @@ impl<'a> Scene<'a> {
         let objects = plane.objects(case);
         let node = objects.name("node");
         let (disks, hostname) = (NodeDisks::new(), node.clone());
-        let scene = Self { plane, objects, disks, node, hostname, keys: "", files: Vec::new() };
+        let scene = Self {
+            plane,
+            objects,
+            disks,
+            node,
+            hostname,
+            keys: "",
+            classes_of: None,
+            files: Vec::new(),
+        };
         scene.create_node();
         for name in ["fast", "raw"] {
             let class = json!({
@@ -71,7 +82,10 @@ impl<'a> Scene<'a> {
 
     /// The StorageClass of a discovery folder.
     pub(crate) fn class(&self, folder: &str) -> String {
-        self.objects.name(folder)
+        match &self.classes_of {
+            Some(other) => format!("{other}{folder}"),
+            None => self.objects.name(folder),
+        }
     }
 
     /// Starts the provisioner.

@@ -108,7 +108,7 @@ fn bound(plane: &Plane, claim: &str, name: &str) -> Value {
     made
 }
 
-/// A StatefulSet of one replica, whose pod waits for a node.
+/// A StatefulSet of two replicas: the pod of one waits for a node, that of the other is ready.
 fn replica(plane: &Plane) -> Value {
     let containers = json!([{"name": "main", "image": "none.example/none"}]);
     let labels = json!({"app": "db"});
@@ -117,7 +117,7 @@ fn replica(plane: &Plane) -> Value {
     let set = json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"},
         "spec": {
-            "serviceName": "db", "selector": {"matchLabels": labels},
+            "serviceName": "db", "replicas": 2, "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
             "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": template}],
         },
@@ -129,16 +129,27 @@ fn replica(plane: &Plane) -> Value {
         let reply = plane.get(ADMIN, "/api/v1/namespaces/default/serviceaccounts/default");
         if reply.code == 200 { Ok(()) } else { Err(reply.to_string()) }
     });
-    let pod = json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": "db-0", "labels": labels, "ownerReferences": [owner]},
-        "spec": {
-            "containers": containers,
-            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}],
-        },
-    });
+    let ready = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+    let node =
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "alive"}, "status": ready});
+    post(plane, "/api/v1/nodes", &node);
+    let pod = |name: &str, node: &Value| {
+        json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "labels": labels, "ownerReferences": [owner]},
+            "spec": {
+                "nodeName": node, "containers": containers,
+                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": format!("data-{name}")}}],
+                "tolerations": [{"operator": "Exists"}],
+            },
+        })
+    };
     let claim = bound(plane, "data-db-0", "kept");
-    post(plane, "/api/v1/namespaces/default/pods", &pod);
+    let pods = "/api/v1/namespaces/default/pods";
+    post(plane, pods, &pod("db-0", &Value::Null));
+    post(plane, pods, &pod("db-1", &json!("alive")));
+    let status = Body::merge_patch(&json!({"status": ready}));
+    plane.request(ADMIN, Method::PATCH, &format!("{pods}/db-1/status"), status).expect_ok();
     claim
 }
 

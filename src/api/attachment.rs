@@ -8,8 +8,8 @@ use super::bounded::{
 };
 use super::metadata::Metadata;
 use crate::model::{
-    CsiDriver, CsiNode, Node, NodeObject, NodeState, OUT_OF_SERVICE, RegisteredDriver,
-    VolumeAttachment, VolumeName,
+    CsiDriver, CsiNode, Node, NodeObject, NodeReport, NodeState, NodeVolumeStatus, OUT_OF_SERVICE,
+    RegisteredDriver, VolumeAttachment, VolumeName,
 };
 
 wire! {
@@ -102,6 +102,33 @@ wire! {
     pub(super) struct ConditionWire<'a> {
         r#type: Option<Text<'a>> = "type",
         status: Option<Text<'a>> = "status",
+        reason: Option<Text<'a>> = "reason",
+    }
+}
+
+wire! {
+    /// A Node with its volumes.
+    struct NodeVolumesWire<'a> {
+        metadata: ManagedMetadata = "metadata",
+        status: NodeVolumeLists<'a> = "status",
+    }
+
+    struct ManagedMetadata {
+        annotations: ManagedAnnotations = "annotations",
+    }
+
+    struct ManagedAnnotations {
+        is_managed: Option<String> = "volumes.kubernetes.io/controller-managed-attach-detach",
+    }
+
+    struct NodeVolumeLists<'a> {
+        conditions: Conditions = "conditions",
+        volumes_in_use: List<Text<'a>> = "volumesInUse",
+        volumes_attached: List<AttachedWire<'a>> = "volumesAttached",
+    }
+
+    struct AttachedWire<'a> {
+        name: Option<Text<'a>> = "name",
     }
 }
 
@@ -132,6 +159,8 @@ parsed_as_collection!(Taints);
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
     is_ready: bool,
+    /// Whether a kubelet has said whether it is. A snapshot tells only what it said.
+    is_reported: bool,
 }
 
 impl<'de> WireCollection<'de> for Conditions {
@@ -141,11 +170,16 @@ impl<'de> WireCollection<'de> for Conditions {
         budget: &ParseBudget<'_>,
         mut items: A,
     ) -> Result<Self, A::Error> {
-        let mut is_ready = false;
+        let mut found = Self::default();
         while let Some(one) = items.next_element_seed(Seed::<ConditionWire<'_>>::new(budget))? {
-            is_ready |= one.r#type.or_empty() == "Ready" && one.status.or_empty() == "True";
+            let is_it = one.r#type.or_empty() == "Ready";
+            // Kubernetes: `pkg/kubelet/nodestatus/setters.go` gives a reason, and so does
+            // `pkg/controller/nodelifecycle/node_lifecycle_controller.go` where no kubelet ever did.
+            let reason = one.reason.or_empty();
+            found.is_reported |= is_it && !matches!(reason, "" | "NodeStatusNeverUpdated");
+            found.is_ready |= is_it && one.status.or_empty() == "True";
         }
-        Ok(Self { is_ready })
+        Ok(found)
     }
 }
 
@@ -209,6 +243,20 @@ pub fn csi_node(text: &str) -> Result<CsiNode, serde_json::Error> {
 pub fn node_state(text: &str) -> Result<NodeState, serde_json::Error> {
     let NodeWire { metadata, spec, status } = whole(text)?;
     Ok(state_of(metadata.name.or_empty(), &spec, &status))
+}
+
+/// Reads from the JSON text of a Node whether its machine still runs, and what its status says of volumes.
+pub fn node_report(text: &str) -> Result<NodeReport, serde_json::Error> {
+    let NodeVolumesWire { metadata, status } = whole(text)?;
+    let names = |names: List<Text<'_>>| names.0.iter().map(|name| Box::from(&*name.0)).collect();
+    let attached = status.volumes_attached.0.iter().map(|one| one.name.or_empty().into());
+    let volumes = NodeVolumeStatus {
+        attached: attached.collect(),
+        in_use: names(status.volumes_in_use),
+        is_controller_managed: metadata.annotations.is_managed.as_deref() == Some("true"),
+    };
+    let is_reported = status.conditions.is_reported;
+    Ok(NodeReport { state: node_state(text)?, volumes: is_reported.then_some(volumes) })
 }
 
 fn state_of(name: &str, spec: &NodeSpec, status: &NodeStatus) -> NodeState {
@@ -297,6 +345,35 @@ mod tests {
         let taint =
             json!([{"key": "a"}, {"key": OUT_OF_SERVICE, "value": "x", "effect": "NoExecute"}]);
         assert_eq!(read(ready("False"), taint), (false, true));
+    }
+
+    /// Before a kubelet has reported, that a list is absent proves nothing.
+    #[test]
+    fn the_volumes_of_a_node_are_known_once_its_kubelet_has_reported() {
+        let managed = json!({"volumes.kubernetes.io/controller-managed-attach-detach": "true"});
+        let read = |annotations: &serde_json::Value, status: &serde_json::Value| {
+            let text =
+                json!({"metadata": {"name": "n1", "annotations": annotations}, "status": status});
+            node_report(&text.to_string()).unwrap().volumes
+        };
+        let ready =
+            |reason: &str| json!([{"type": "Ready", "status": "Unknown", "reason": reason}]);
+        let conditions = ready("NodeStatusUnknown");
+        let lists = json!({"conditions": conditions, "volumesInUse": ["a", "b"],
+            "volumesAttached": [{"name": "a", "devicePath": ""}]});
+        let expected = NodeVolumeStatus {
+            in_use: vec!["a".into(), "b".into()],
+            attached: vec!["a".into()],
+            is_controller_managed: true,
+        };
+        assert_eq!(read(&managed, &lists), Some(expected));
+        let none = json!({"conditions": conditions, "volumesInUse": null});
+        assert_eq!(read(&json!(null), &none), Some(NodeVolumeStatus::default()));
+        let never = json!({"conditions": ready("NodeStatusNeverUpdated")});
+        let of_snapshot = json!({"conditions": ready("")});
+        for unreported in [json!(null), json!({}), json!({"conditions": []}), never, of_snapshot] {
+            assert_eq!(read(&managed, &unreported), None, "{unreported}");
+        }
     }
 
     #[test]

@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use serde::de::{Error, IgnoredAny};
 
 use super::bounded::{LabelUse, List, OptionalText, RawText, Text, parse, wire};
+use crate::attach::VolumeUser;
 use crate::binding::PodUse;
-use crate::model::{ClaimKey, Pod, PodKey};
+use crate::model::{ClaimKey, Deletion, Pod, PodKey};
 
 wire! {
     struct PodListWire<'a> {
@@ -53,6 +54,7 @@ wire! {
 
     struct OwnedPodMetadata<'a> {
         uid: Option<Text<'a>> = "uid",
+        deletion_timestamp: Option<IgnoredAny> = "deletionTimestamp",
         labels: TemplateLabels<'a> = "labels",
         owner_references: List<PodOwner<'a>> = "ownerReferences",
     }
@@ -151,6 +153,16 @@ pub fn is_of(text: &str, workload: Workload, name: &str) -> Result<bool, serde_j
 pub fn uid(text: &str) -> Result<String, serde_json::Error> {
     let wire: OwnedPodWire<'_> = parse(text, LabelUse::Skip)?.value;
     Ok(wire.metadata.uid.or_empty().to_owned())
+}
+
+/// Reads a pod from its JSON text, with whether it is being deleted; none if it has finished.
+pub fn volume_user(text: &str) -> Result<Option<VolumeUser>, serde_json::Error> {
+    let wire: OwnedPodWire<'_> = parse(text, LabelUse::Skip)?.value;
+    let deletion = match wire.metadata.deletion_timestamp {
+        Some(_) => Deletion::Terminating,
+        None => Deletion::NotAsked,
+    };
+    Ok(pod(text)?.map(|pod| VolumeUser { pod, deletion }))
 }
 
 /// One page of a list of pods, for those that use a claim.

@@ -1,8 +1,9 @@
 //! `bindery explain` of a pod that has a node and does not start: what its volume waits for on the way there, whose turn
 //! it is, and what is safe.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::cluster::run_against;
 use super::schemas::expect_valid;
 use crate::Folder;
 
@@ -17,8 +18,10 @@ items:
 - {kind: PersistentVolumeClaim, metadata: {namespace: db, name: data, uid: u-data, annotations: {pv.kubernetes.io/bind-completed: "yes"}},
    spec: {storageClassName: csi, volumeName: disk, accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}},
    status: {phase: Bound, accessModes: [ReadWriteOnce], capacity: {storage: 10Gi}}}
-- {kind: Node, metadata: {name: n1}, spec: {}, status: {conditions: [{type: Ready, status: "True"}]}}
-- {kind: Node, metadata: {name: n2}, status: {conditions: [{type: Ready, status: "True"}]}}
+- {kind: Node, metadata: {name: n1}, spec: {}, status: {conditions: [{type: Ready, status: "True", reason: KubeletReady}],
+   volumesInUse: [kubernetes.io/csi/csi.example^other]}}
+- {kind: Node, metadata: {name: n2, annotations: {volumes.kubernetes.io/controller-managed-attach-detach: "true"}}, status: {conditions:
+   [{type: Ready, status: "True", reason: KubeletReady}], volumesAttached: [{name: kubernetes.io/csi/csi.example^h, devicePath: ""}]}}
 - {kind: CSIDriver, metadata: {name: csi.example}, spec: {attachRequired: true}}
 - {kind: CSINode, metadata: {name: n1}, spec: {drivers: [{name: csi.example, nodeID: n1}]}}
 - {kind: CSINode, metadata: {name: n2}, spec: {drivers: [{name: csi.example, nodeID: n2, allocatable: {count: 1}}]}}
@@ -60,6 +63,9 @@ fn with(state: &str, changes: &[(&str, &str)]) -> String {
     })
 }
 
+/// The volume is one that the kubelet of n1 reports.
+const IN_USE: [(&str, &str); 1] = [("csi.example^other", "csi.example^h")];
+
 /// The explanation of the pod is this step and exit code, and says this.
 #[track_caller]
 fn expect(state: &str, (step, turn, code): (&str, &str, i32), said: &str) {
@@ -83,6 +89,8 @@ fn each_step_says_whose_turn_it_is() {
     expect(&waits, ("to_attach", "driver", 0), "external-attacher of driver \"csi.example\" runs");
     let done = attached("n2", "{attached: true}");
     expect(&done, ("to_mount", "kubelet", 0), "its kubelet mounts it");
+    let unrecorded = with(&done, &[("{name: kubernetes.io/csi/csi.example^h", "{name: x")]);
+    expect(&unrecorded, ("to_record", controller, 0), "does not list it in status.volumesAttached");
 }
 
 #[test]
@@ -141,13 +149,26 @@ fn a_volume_of_another_node_names_the_holder_and_what_is_safe() {
     let (ready, dead) = (("held_elsewhere", "administrator", 1), "status: \"Unknown\"");
     expect(&held(), ready, "is attached to node \"n1\", which is ready, by pod \"db/old\"");
     let unused = attached("n1", "{attached: true}");
-    expect(&unused, ("held_elsewhere", "kubelet", 0), "where no pod uses it any more");
+    let controller = ("held_elsewhere", "attach/detach controller", 0);
+    expect(&unused, controller, "where no pod uses it any more; its kubelet has unmounted it");
+    let mounted = with(&unused, &IN_USE);
+    expect(&mounted, ("held_elsewhere", "kubelet", 0), "reports it in status.volumesInUse");
+    let ending = with(
+        &held(),
+        &[IN_USE[0], ("name: old}", "name: old, deletionTimestamp: \"2026-01-01T00:00:00Z\"}")],
+    );
+    expect(&ending, ("held_elsewhere", "kubelet", 0), "by pod \"db/old\" (being deleted)");
+    let torn = with(STATE, &IN_USE);
+    expect(
+        &torn,
+        ("held_elsewhere", "kubelet", 0),
+        "has no VolumeAttachment, but the kubelet of node \"n1\" reports it",
+    );
     let n1 = "{name: n1}, spec: {}, status: {conditions: [{type: Ready, status: \"True\"";
     let lost = with(&held(), &[(n1, &n1.replace("status: \"True\"", dead))]);
     expect(&lost, ready, "switch that machine off, then set the taint");
     let off =
         with(&lost, &[("spec: {}", "spec: {taints: [{key: node.kubernetes.io/out-of-service}]}")]);
-    let controller = ("held_elsewhere", "attach/detach controller", 0);
     expect(&off, controller, "detaches it once the pods there are deleted");
     let gone = with(
         &held(),
@@ -170,6 +191,26 @@ fn a_dump_without_attachments_makes_it_unknown_and_says_which_dump_to_make() {
          pv,pvc,sc,pods,nodes,ns,events,volumeattachments,csidrivers,csinodes -A -o yaml",
     ] {
         assert!(run.stdout.contains(said), "{said}\n{}", run.stdout);
+    }
+}
+
+/// Absence in the status of a Node proves something only where a kubelet has reported it.
+#[test]
+fn what_the_status_of_a_node_does_not_say_is_unknown() {
+    let done = attached("n2", "{attached: true}");
+    let snapshot = with(&done, &[(", reason: KubeletReady", "")]);
+    let held = with(
+        &attached("n1", "{attached: true}"),
+        &[("csi.example, volumeHandle: h", "csi.example")],
+    );
+    for (state, said) in [
+        (&snapshot, "not known: the Node has no status that a kubelet reported"),
+        (&held, "whether it is still mounted there is not known"),
+    ] {
+        let run = Folder::new().run_with(&["explain", "-f", "-", "-n", "db", "pod/web"], state);
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.stdout.contains(said) && run.stdout.contains("  not known: "), "{run:?}");
+        assert!(run.stdout.starts_with("pod \"db/web\" waits on node \"n2\""), "{run:?}");
     }
 }
 
@@ -261,4 +302,135 @@ fn a_node_says_whether_it_runs_and_what_is_attached() {
         none.stderr.contains("Node \"n3\" does not exist in stdin; there is n1, n2"),
         "{none:?}"
     );
+}
+
+/// What a cluster with these objects answers to an account that may not read `denied`.
+fn answer(state: &Value, denied: &[&str], path: &str) -> (u16, Value) {
+    let status = |code: u16, message: &str| {
+        (code, json!({"kind": "Status", "status": "Failure", "code": code, "message": message}))
+    };
+    if denied.iter().any(|part| path.ends_with(part)) {
+        return status(403, "you cannot list this");
+    }
+    let items = state["items"].as_array().expect("a list");
+    let of_kind =
+        |kind: &str| -> Vec<&Value> { items.iter().filter(|item| item["kind"] == kind).collect() };
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let kind = match name.split('?').next().unwrap_or_default() {
+        "persistentvolumes" => "PersistentVolume",
+        "persistentvolumeclaims" => "PersistentVolumeClaim",
+        "storageclasses" => "StorageClass",
+        "volumeattachments" => "VolumeAttachment",
+        "csidrivers" => "CSIDriver",
+        "csinodes" => "CSINode",
+        "nodes" => "Node",
+        "pods" => "Pod",
+        "events" => "Event",
+        "web" => return (200, of_kind("Pod")[0].clone()),
+        "data" => return (200, of_kind("PersistentVolumeClaim")[0].clone()),
+        _ => return status(404, "not found"),
+    };
+    (200, json!({"kind": format!("{kind}List"), "items": of_kind(kind)}))
+}
+
+/// Which step is unknown, and which permission is missing; never an answer that is clean.
+#[test]
+fn a_missing_permission_is_named_and_ends_no_explanation() {
+    let text = format!(
+        "{}{}",
+        attached("n2", "{attached: true}"),
+        event("FailedMount", "MountVolume.SetUp failed for volume \"disk\" : wrong fs type")
+    );
+    let state = bindery::document::read(&text).expect("YAML")[0].to_json();
+    let storage = &["/persistentvolumes", "/persistentvolumeclaims", "/storageclasses"];
+    let unseen = "whether PV \"disk\" is attached to node \"n2\" is not known: the PV was not read; the kubelet last \
+        said: MountVolume.SetUp failed";
+    for (target, denied, said) in [
+        (
+            "pod/web",
+            &["/persistentvolumes"][..],
+            &[unseen, "may not list the PersistentVolumes of the cluster"][..],
+        ),
+        (
+            "pod/web",
+            storage,
+            &[unseen, "PersistentVolumes and PersistentVolumeClaims and StorageClasses"],
+        ),
+        (
+            "pvc/data",
+            &["/persistentvolumes"],
+            &["is bound to PV \"disk\"; its pod waits on node \"n2\"", unseen],
+        ),
+        (
+            "pvc/data",
+            &["/db/pods"],
+            &["whether its PV is on its way to a node is not known: the cluster denies access"],
+        ),
+        (
+            "pod/web",
+            &["/storageclasses"],
+            &["what depends on StorageClasses is not known: the cluster denies access to \
+            /apis/storage.k8s.io/v1/storageclasses: you cannot list this"],
+        ),
+        (
+            "pod/web",
+            &["/volumeattachments"],
+            &["not all VolumeAttachments are known", "volumeattachments: you cannot"],
+        ),
+        (
+            "pod/web",
+            &["/csidrivers"],
+            &["not all CSIDrivers are known", "csidrivers: you cannot list this"],
+        ),
+        (
+            "pod/web",
+            &["/csinodes"],
+            &["not all CSINodes are known", "csinodes: you cannot list this"],
+        ),
+        (
+            "pod/web",
+            &["/api/v1/nodes", "%3Dweb"],
+            &["the Node was not read", "access to /api/v1/nodes: you cannot"],
+        ),
+        (
+            "pod/web",
+            &["/db/pods"],
+            &["which other pods use its PVCs is not known: the cluster denies access"],
+        ),
+        (
+            "node/n2",
+            &["/volumeattachments"],
+            &["how many volumes are attached is not known", "not all VolumeAttachments"],
+        ),
+        (
+            "node/n2",
+            storage,
+            &["what depends on PersistentVolumes is not known", "PVC \"db/data\" cannot be judged"],
+        ),
+    ] {
+        let (state, denied) = (state.clone(), denied.to_vec());
+        let context = format!("{target} without {denied:?}");
+        let (run, _) = run_against(
+            move |path| answer(&state, &denied, path),
+            &["explain", target, "-n", "db"],
+        );
+        for part in said {
+            assert!(run.stdout.contains(part), "{context}: {part}\n{run:?}");
+        }
+        let is_fine =
+            target == "pvc/data" || context.contains("storageclasses\"]") && said.len() == 1;
+        assert!(run.code == 1 || is_fine && run.code == 0, "{context}\n{run:?}");
+    }
+    // The object itself may not be read.
+    for (target, denied) in [
+        ("pv/disk", &["/persistentvolumes"][..]),
+        ("node/n2", &["/api/v1/nodes"]),
+        ("statefulset/web", &["/db/pods"]),
+    ] {
+        let (state, denied) = (state.clone(), denied.to_vec());
+        let arguments = ["explain", target, "-n", "db"];
+        let (run, _) = run_against(move |path| answer(&state, &denied, path), &arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (4, ""), "{target}: {run:?}");
+        assert!(run.stderr.contains("use an account with the permission, or a dump"), "{run:?}");
+    }
 }

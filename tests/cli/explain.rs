@@ -433,8 +433,11 @@ fn tenant(path: &str) -> (u16, Value) {
                     "reason": "Noticed", "message": "of another claim", "source": {"component": "bindery-controller"},
                     "lastTimestamp": "2026-01-02T00:00:00Z"}]}),
         ),
-        path if path.starts_with("/api/v1/persistentvolumes") => {
+        "/api/v1/persistentvolumes" | "/api/v1/persistentvolumeclaims" => {
             status(403, "volumes are not yours")
+        }
+        "/apis/storage.k8s.io/v1/storageclasses" => {
+            (200, json!({"kind": "StorageClassList", "items": []}))
         }
         _ => status(404, "not found"),
     }

@@ -243,9 +243,10 @@ others.\n\n\
 Exit codes: 0 every PersistentVolumeClaim is bound, or will be without help; 1 one is unmatched, lost, in conflict \
 or unknown.\n\n\
 With --without or --drain, the report is which pods with PersistentVolumeClaims cannot come back on the Nodes that are \
-left, and which bound PersistentVolumeClaims no Node is left for, used or not. It is the volume part only: taints, \
-resources and disruption budgets do not count. Pods of a DaemonSet, mirror pods and finished pods are left out. A dump \
-has to hold all Nodes. Exit codes: 0 all come back; 1 one does not, or it is not known.\n\n\
+left, and which bound PersistentVolumeClaims no Node is left for, used or not. It is the volume part only: node affinity \
+and zone labels of PersistentVolumes, ReadWriteOncePod and the attach limits of CSI drivers count; taints, resources and \
+disruption budgets do not. Each pod is judged alone, beside the pods that stay. Pods of a DaemonSet, mirror pods and \
+finished pods are left out. A dump has to hold all Nodes, and CSINodes where PersistentVolumes have a CSI driver. Exit codes: 0 all come back; 1 one does not, or it is not known.\n\n\
 With --diff, `text`, `wide` and `markdown` show only the changes; `json` and `yaml` give the whole plan \
 with its field `difference`, which is the next run's OLDPLAN.\n\n\
 Examples:\n  \
@@ -289,11 +290,13 @@ equally many, the one whose hardest mismatch is easiest to fix comes first (labe
 access modes, volume mode, phase, claimRef, node); then the smallest difference in size; then the name.\n\n\
 For a pod that has a node and has not started, and for its bound PersistentVolumeClaims: how far each PersistentVolume is \
 on its way to that node, whose turn it is (attach/detach controller, driver, kubelet, administrator), and what is safe. \
+A kubelet mounts what status.volumesAttached of its Node lists, and status.volumesInUse says what it has mounted. \
 That a VolumeAttachment be deleted by hand is advised only where the Node no longer exists. A dump has to hold \
-VolumeAttachments, CSIDrivers and CSINodes for it. For a StatefulSet, a Deployment or a Node: its pods that have not \
+VolumeAttachments, CSIDrivers, CSINodes and Nodes for it; what it does not hold is unknown. For a StatefulSet, a Deployment or a Node: its pods that have not \
 started; for a Node also how many volumes of each driver are attached.\n\n\
 An account that may not list PersistentVolumes gets the last event of a binder about the PersistentVolumeClaim, with a \
-note that any account that may write events could have written it. Dumps may hold nodes, pods and events too; what depends \
+note that any account that may write events could have written it. What rests on objects that it may not list is unknown, \
+and a note names the permission. Dumps may hold nodes, pods and events too; what depends \
 on objects that a dump may not hold is unknown (see bindery plan --help).\n\n\
 Exit codes: 0 bound, or will be without help; 1 needs a fix.\n\n\
 Examples:\n  \

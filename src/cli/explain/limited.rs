@@ -4,6 +4,7 @@
 
 use std::fmt::Display;
 
+use super::attachment::{self, VolumesOnWay};
 use super::claim::{is_in_name_of, last};
 use super::pod;
 use super::related::{self, PartialList, event_object, found};
@@ -11,56 +12,107 @@ use super::report::{AwaitedProvisioner, Explanation, ReportedEvent};
 use super::target::ExplainTarget;
 use crate::api::claim::claim;
 use crate::api::event::Event;
+use crate::binding::Collection;
 use crate::cli::exit::Failure;
-use crate::cli::input::cluster::ClusterClient;
+use crate::cli::input::cluster::{ClusterClient, ReadableLists};
 use crate::client::events::COMPONENT;
 use crate::model::annotations::STORAGE_PROVISIONER;
-use crate::model::{Claim, ClaimKey, ClaimPhase};
+use crate::model::{Claim, ClaimKey, ClaimPhase, PodKey, VolumeName};
 
-/// The note on every such explanation.
-const NOTE: &str = "you may not list the PersistentVolumes and PersistentVolumeClaims of the cluster: no PersistentVolume is compared; for \
-     all reasons use an account that may";
+/// Returns whether the target is explained without seeing volumes: then of a claim the events of binders say more than
+/// that it is not known.
+pub(super) fn is_limited(target: &ExplainTarget, lists: &ReadableLists) -> bool {
+    let lacks = |collection| lists.forbidden.contains_key(&collection);
+    match target {
+        ExplainTarget::Claim(_) | ExplainTarget::Pod(_) => {
+            lacks(Collection::Volumes) || lacks(Collection::Claims)
+        }
+        ExplainTarget::Volume(_) => lacks(Collection::Volumes),
+        ExplainTarget::Workload(..) | ExplainTarget::Node(_) => false,
+    }
+}
+
+/// What the account may not list, and what follows.
+pub(super) fn notes(lists: &ReadableLists) -> impl Iterator<Item = String> {
+    let note = |(collection, answer): (&Collection, &String)| {
+        format!("what depends on {} is not known: {answer}", collection.label())
+    };
+    lists.forbidden.iter().map(note)
+}
 
 /// Explains what can be explained without seeing volumes.
 pub(super) fn explain(
     cluster: &ClusterClient,
     target: &ExplainTarget,
+    lists: &ReadableLists,
 ) -> Result<Explanation, Failure> {
+    let forbidden: Vec<&str> = lists.forbidden.keys().map(|one| one.label()).collect();
+    let note = format!(
+        "you may not list the {} of the cluster: no PersistentVolume is compared; for all reasons use an account that may",
+        forbidden.join(" and ")
+    );
     match target {
-        ExplainTarget::Claim(key) => of_claim(cluster, key),
-        ExplainTarget::Pod(key) => {
-            let pod = related::pod(cluster, key)?.pod;
-            let claims: Result<Vec<Explanation>, Failure> =
-                pod.claims.iter().map(|claim| of_claim(cluster, claim)).collect();
-            let mut explanation = pod::of_claims(&pod, claims?);
-            explanation.notes.push(NOTE.to_owned());
+        ExplainTarget::Claim(key) => {
+            let mut explanation = of_claim(cluster, key, &note)?;
+            let on_way = way_of_claim(cluster, key, &explanation);
+            pod::attach_claim(&mut explanation, on_way);
             Ok(explanation)
         }
-        ExplainTarget::Volume(name) => Err(forbidden("PV", name)),
-        ExplainTarget::Workload(kind, key) => Err(forbidden(kind.as_str(), key)),
-        ExplainTarget::Node(name) => Err(forbidden("Node", name)),
+        ExplainTarget::Pod(key) => {
+            let detail = related::pod(cluster, key)?;
+            let claims = detail.pod.claims.iter();
+            let claims: Result<Vec<Explanation>, Failure> =
+                claims.map(|claim| of_claim(cluster, claim, &note)).collect();
+            let mut explanation = pod::of_claims(&detail.pod, claims?);
+            let events = related::events(cluster, ("Pod", &key.namespace, &key.name));
+            let volumes = explanation.claims.iter().filter_map(|claim| claim.partner.as_deref());
+            let volumes: Vec<VolumeName> = volumes.map(VolumeName::new).collect();
+            let on_way = attachment::unseen(&detail, &volumes, events);
+            pod::attach(&mut explanation, on_way);
+            explanation.notes.push(note);
+            Ok(explanation)
+        }
+        ExplainTarget::Volume(name) => Err(unexplained("PV", name, lists)),
+        ExplainTarget::Workload(kind, key) => Err(unexplained(kind.as_str(), key, lists)),
+        ExplainTarget::Node(name) => Err(unexplained("Node", name, lists)),
     }
 }
 
-fn forbidden(what: &str, name: &impl Display) -> Failure {
-    Failure::unreachable(format!(
-        "{what} \"{name}\" cannot be explained: you may not list PersistentVolumes; use an account that may, or a dump"
-    ))
+/// How far the volume of a claim is on its way to the nodes of its pods.
+fn way_of_claim(cluster: &ClusterClient, key: &ClaimKey, claim: &Explanation) -> VolumesOnWay {
+    let Some(volume) = claim.partner.as_deref().map(VolumeName::new) else {
+        return VolumesOnWay::default();
+    };
+    let PartialList { found, note } = related::pods(cluster, &key.namespace);
+    let mut on_way = VolumesOnWay { volumes: Vec::new(), notes: note.into_iter().collect() };
+    for detail in found.iter().filter(|detail| detail.pod.uses(key)) {
+        let PodKey { namespace, name } = &detail.pod.key;
+        let events = related::events(cluster, ("Pod", namespace, name));
+        let one = attachment::unseen(detail, std::slice::from_ref(&volume), events);
+        on_way.volumes.extend(one.volumes);
+        on_way.notes.extend(one.notes);
+    }
+    on_way
 }
 
-fn of_claim(cluster: &ClusterClient, key: &ClaimKey) -> Result<Explanation, Failure> {
+fn unexplained(what: &str, name: &impl Display, lists: &ReadableLists) -> Failure {
+    let answers: Vec<&str> = lists.forbidden.values().map(String::as_str).collect();
+    Failure::unreachable(format!("{what} \"{name}\" cannot be explained: {}", answers.join("; ")))
+}
+
+fn of_claim(cluster: &ClusterClient, key: &ClaimKey, limit: &str) -> Result<Explanation, Failure> {
     let ClaimKey { namespace, name } = key;
     let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}");
     let text = found(cluster.get(&path), "PVC", key)?;
     let claim = claim(&text, namespace)
         .map_err(|error| Failure::usage(format!("PVC \"{key}\" cannot be read: {error}")))?;
     let PartialList { found: events, note } = related::events(cluster, event_object(key));
-    let mut explanation = of_events(&claim, &events);
+    let mut explanation = of_events(&claim, &events, limit);
     explanation.notes.extend(note);
     Ok(explanation)
 }
 
-fn of_events(claim: &Claim, events: &[Event]) -> Explanation {
+fn of_events(claim: &Claim, events: &[Event], limit: &str) -> Explanation {
     let binder = events.iter().filter(|event| is_of(event, claim) && is_in_binders_name(event));
     let event = last(binder.cloned());
     let key = &claim.key;
@@ -87,7 +139,7 @@ fn of_events(claim: &Claim, events: &[Event]) -> Explanation {
     if claim.phase == ClaimPhase::Pending {
         explanation.provisioner = provisioner(claim, events);
     }
-    explanation.notes.push(NOTE.to_owned());
+    explanation.notes.push(limit.to_owned());
     explanation.notes.extend(event.as_ref().map(|event| source_note(event, claim)));
     explanation.event = event;
     explanation

@@ -27,7 +27,7 @@ use self::report::Explanation;
 use self::target::ExplainTarget;
 use super::args::ExplainArgs;
 use super::exit::{Exit, Failure};
-use super::input::cluster::{ClusterClient, ReadError};
+use super::input::cluster::ClusterClient;
 use super::input::dump::StorageState;
 use super::input::dump::batch::ReadPurpose;
 use super::input::metadata::DEFAULT_NAMESPACE;
@@ -58,11 +58,14 @@ fn explanation(arguments: &ExplainArgs) -> Result<Explanation, Failure> {
     }
     let cluster = ClusterClient::connect(&arguments.cluster)?;
     let target = target(cluster.namespace())?;
-    match cluster.lists() {
-        Ok(lists) => explain(&SettledCluster::of_cluster(cluster, &lists, purpose)?, &target),
-        Err(ReadError::Forbidden(_)) => limited::explain(&cluster, &target),
-        Err(error @ (ReadError::NotFound(_) | ReadError::Failed(_))) => Err(error.into()),
+    let lists = cluster.readable_lists()?;
+    if limited::is_limited(&target, &lists) {
+        return limited::explain(&cluster, &target, &lists);
     }
+    let state = StorageState::of_readable(cluster, &lists, purpose)?;
+    let mut explanation = explain(&SettledCluster::of_state(state), &target)?;
+    explanation.notes.splice(0..0, limited::notes(&lists));
+    Ok(explanation)
 }
 
 fn explain(cluster: &SettledCluster, target: &ExplainTarget) -> Result<Explanation, Failure> {

@@ -16,7 +16,7 @@ pub(super) fn explain(cluster: &SettledCluster, name: &str) -> Result<Explanatio
     let nodes = cluster.nodes(node_state);
     let Some(node) = nodes.found.iter().find(|node| *node.name == *name) else {
         let names = nodes.found.iter().map(|node| node.name.to_string());
-        let unread = nodes.note.map(|note| Failure::usage(format!("{note}; make a new dump")));
+        let unread = nodes.note.map(|note| cluster.unread(&note));
         return Err(unread.unwrap_or_else(|| cluster.missing("Node", name, names)));
     };
     let on_node = |text: &str| Ok((any_pod(text)?, progress(text)?));
@@ -66,7 +66,7 @@ fn state(node: &NodeState) -> &'static str {
 /// How many volumes of each driver the node has and can have.
 fn volumes(name: &str, evidence: &AttachEvidence) -> Vec<String> {
     let (Some(csi_nodes), Some(attachments)) = (&evidence.csi_nodes, &evidence.attachments) else {
-        return Vec::new();
+        return vec!["how many volumes are attached is not known".to_owned()];
     };
     let drivers =
         csi_nodes.iter().filter(|node| *node.name == *name).flat_map(|node| &node.drivers);

@@ -38,11 +38,12 @@ pub(super) fn explain(cluster: &SettledCluster, key: &PodKey) -> Result<Explanat
         end(&mut explanation, "stuck", &text);
     }
     attach(&mut explanation, on_way);
+    explanation.notes.extend(cluster.denied_pods(&key.namespace));
     Ok(explanation)
 }
 
 /// Adds how far its volumes are on their way to its node. Problems of its claims and of the node come first.
-fn attach(explanation: &mut Explanation, on_way: VolumesOnWay) {
+pub(super) fn attach(explanation: &mut Explanation, on_way: VolumesOnWay) {
     if let (Some((outcome, text)), false) = (on_way.verdict(), explanation.stuck) {
         end(explanation, outcome, &text);
         explanation.stuck = outcome != "waits";

@@ -62,6 +62,14 @@ impl SettledCluster {
         if self.state.cluster.is_some() { "the cluster" } else { &self.state.source }
     }
 
+    /// The failure for an object that could not be read, as `note` says.
+    pub(super) fn unread(&self, note: &str) -> Failure {
+        if self.state.cluster.is_some() {
+            return Failure::unreachable(note);
+        }
+        Failure::usage(format!("{note}; make a new dump"))
+    }
+
     /// The failure for an object that does not exist, with the names that are near.
     pub(super) fn missing(
         &self,
@@ -110,6 +118,13 @@ impl SettledCluster {
         let PartialList { found, note } = self.pods_in(namespace, unfinished);
         let found = found.into_iter().flatten();
         PartialList { found: found.filter(|pod| *pod.key.namespace == *namespace).collect(), note }
+    }
+
+    /// Why the account may not see the pods of a namespace in the cluster: what other pods use is not known then.
+    pub(super) fn denied_pods(&self, namespace: &str) -> Option<String> {
+        self.state.cluster.as_ref()?;
+        let note = self.unfinished_pods(namespace).note?;
+        Some(format!("which other pods use its PVCs is not known: {note}"))
     }
 
     /// The pods of a namespace, each as `pod` reads it; a dump shows those of others too.
@@ -253,6 +268,11 @@ fn path_of_events((kind, namespace, name): EventObject<'_>) -> String {
 /// The events about an object, asked of the cluster.
 pub(super) fn events(cluster: &ClusterClient, object: EventObject<'_>) -> PartialList<Event> {
     listed(cluster, &path_of_events(object), "Event", event)
+}
+
+/// The pods of a namespace, asked of the cluster.
+pub(super) fn pods(cluster: &ClusterClient, namespace: &str) -> PartialList<PodDetail> {
+    listed(cluster, &format!("/api/v1/namespaces/{namespace}/pods"), "Pod", whole_pod)
 }
 
 /// A pod, asked of the cluster.

@@ -23,6 +23,9 @@ pub(super) fn explain(
     let own =
         pods.found.into_iter().filter(|(pod, is_own, _)| *is_own && pod.namespace == key.namespace);
     let own: Vec<(PodKey, PodProgress)> = own.map(|(pod, _, progress)| (pod, progress)).collect();
+    if let (true, Some(note)) = (own.is_empty(), &pods.note) {
+        return Err(cluster.unread(&format!("the pods of {what} \"{key}\" are not known: {note}")));
+    }
     if own.is_empty() {
         let place = cluster.place();
         return Err(Failure::usage(format!(

@@ -1,5 +1,6 @@
 //! A cluster that commands read from.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::{Method, Request};
@@ -9,7 +10,7 @@ use kube::client::Body;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::binding::{LiveReads, Read};
+use crate::binding::{Collection, LiveReads, Read};
 use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
 use crate::client::connect::{Address, connect};
@@ -74,11 +75,46 @@ impl ClusterClient {
         ResourceKind::STORAGE.iter().map(|watched| self.get(watched.path())).collect()
     }
 
+    /// The same, as far as the account may list them.
+    pub(in crate::cli) fn readable_lists(&self) -> Result<ReadableLists, Failure> {
+        let mut lists = ReadableLists::default();
+        for (resource, collection) in [
+            (ResourceKind::Volumes, Collection::Volumes),
+            (ResourceKind::Claims, Collection::Claims),
+            (ResourceKind::Classes, Collection::Classes),
+        ] {
+            match self.get(resource.path()) {
+                Ok(text) => {
+                    lists.texts.push(text);
+                    lists.readable.push(collection);
+                }
+                Err(ReadError::Forbidden(failure)) => {
+                    lists.forbidden.insert(collection, failure.message);
+                }
+                Err(error @ (ReadError::NotFound(_) | ReadError::Failed(_))) => {
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(lists)
+    }
+
     /// Makes `reads` and puts the answers into `live`.
     pub fn read(&self, reads: &[Read], live: &mut LiveReads) {
         let reader = LiveReader::new(self.client.clone());
         self.runtime.block_on(reader.read(reads, self.timeout, live));
     }
+}
+
+/// Volumes, claims and classes, as far as an account may list them.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct ReadableLists {
+    /// The lists that it may read, as JSON texts.
+    pub texts: Vec<String>,
+    /// What they list.
+    pub readable: Vec<Collection>,
+    /// What it may not list, each with the answer of the API server.
+    pub forbidden: BTreeMap<Collection, String>,
 }
 
 /// Why a read from a cluster failed.

@@ -1,4 +1,4 @@
-//! Twelve faults of attaching and mounting, each made on a real control plane with the real external-attacher, and each
+//! Thirteen faults of attaching and mounting, each made on a real control plane with the real external-attacher, and each
 //! named by `bindery explain`: the step, whose turn it is, and what is safe.
 //!
 //! Played are the kubelets: a node's status, and the event of a mount that failed (kubernetes `pkg/kubelet/events`).
@@ -88,7 +88,8 @@ fn expect(
     });
 }
 
-/// 1 a node whose kubelet attaches by itself; 2 a node without the driver; 3 an attacher that does not run.
+/// 1 a node whose kubelet attaches by itself; 2 a node without the driver; 3 an attacher that does not run; 4 a node whose
+/// status lost what is attached to it.
 fn of_the_controller_and_the_attacher(scene: &Scene<'_>) {
     node(&scene.world, "alone");
     register(scene, "alone", &json!([{"name": DRIVER, "nodeID": "alone", "topologyKeys": null}]));
@@ -115,9 +116,13 @@ fn of_the_controller_and_the_attacher(scene: &Scene<'_>) {
     scene.storage.restart(Sidecar::Attacher);
     await_nodes(scene, &volume, &["one"]);
     expect(scene, "unattended", "to_mount", ("kubelet", false), &["its kubelet mounts it"]);
+    let unrecorded = json!({"status": {"volumesAttached": null}});
+    scene.world.patch(ARRANGER, "/api/v1/nodes/one/status", &unrecorded).expect_ok();
+    let part = "does not list it in status.volumesAttached yet";
+    expect(scene, "unattended", "to_record", controller, &[part]);
 }
 
-/// 4 a driver that fails to attach; 5 on a node that is full; 6 a driver that fails to detach.
+/// 5 a driver that fails to attach; 6 on a node that is full; 7 a driver that fails to detach.
 fn of_the_driver(scene: &Scene<'_>) {
     scene.storage.command("ControllerPublishVolume.before", "UNAVAILABLE");
     pod_on(scene, "failing", "one");
@@ -143,7 +148,7 @@ fn of_the_driver(scene: &Scene<'_>) {
     expect(scene, "again", "to_mount", ("kubelet", false), &[]);
 }
 
-/// 7 a file system that cannot be mounted.
+/// 8 a file system that cannot be mounted.
 fn of_the_kubelet(scene: &Scene<'_>) {
     let volume = pod_on(scene, "unmountable", "one");
     await_nodes(scene, &volume, &["one"]);
@@ -157,8 +162,8 @@ fn of_the_kubelet(scene: &Scene<'_>) {
     expect(scene, "unmountable", "mount_failed", ("kubelet", true), &["wrong fs type"]);
 }
 
-/// A disk that another node has: 8 a pod uses it there; 9 its kubelet still unmounts it; 10 the node is not ready; 11 it is
-/// out of service; 12 it is gone. Force is advised of the last only.
+/// A disk that another node has: 9 a pod uses it there; 10 its kubelet still unmounts it; 11 the node is not ready; 12 it is
+/// out of service; 13 it is gone. Force is advised of the last only.
 fn of_another_node(scene: &Scene<'_>) {
     node_with_driver(scene, "holder", &json!(null));
     let volume = pod_on(scene, "old", "holder");
@@ -179,7 +184,8 @@ fn of_another_node(scene: &Scene<'_>) {
     expect(scene, "new", step, administrator, &["switch that machine off, then set the taint"]);
     condition("True");
     end_pod(scene, "old");
-    expect(scene, "new", step, ("kubelet", false), &["where no pod uses it any more"]);
+    let mounted = ["where no pod uses it any more", "reports it in status.volumesInUse"];
+    expect(scene, "new", step, ("kubelet", false), &mounted);
     condition("Unknown");
     let path = "/api/v1/nodes/holder";
     second_pod(scene, "stuck", "old", "holder");

@@ -1,9 +1,12 @@
 //! The next step for a volume on its way to a node.
 
 use super::evidence::{AttachCollection, AttachEvidence};
+use super::holder::AttachmentHolder;
+use super::node_status::{NodeStatusGap, is_recorded, mounted_elsewhere};
+use super::turn::Turn;
 use crate::model::{
-    AccessMode, AccessModes, Backend, ClaimKey, CsiNode, Deletion, Pod, PodKey, RegisteredDriver,
-    Volume, VolumeAttachment,
+    AccessMode, AccessModes, Backend, ClaimKey, CsiNode, Deletion, RegisteredDriver, Volume,
+    VolumeAttachment,
 };
 
 /// How far a volume is on its way to a node.
@@ -15,7 +18,7 @@ pub enum AttachStep {
     Unknown(AttachCollection),
     /// The driver is not registered on the node.
     NotRegistered,
-    /// It is attached to another node, and its access modes admit one.
+    /// It is attached to another node, or still mounted there, and its access modes admit one.
     HeldElsewhere(AttachmentHolder),
     /// It has no VolumeAttachment for the node yet.
     ToCreate,
@@ -35,55 +38,14 @@ pub enum AttachStep {
         /// The message of the last attempt that failed.
         error: Option<Box<str>>,
     },
-    /// It is attached, or its driver attaches nothing: the kubelet mounts it.
+    /// It is attached, and the status of the node does not say so yet: the kubelet does not mount it before.
+    ToRecord,
+    /// It is attached, and what the status of the node says of it is not known.
+    RecordUnknown(NodeStatusGap),
+    /// It is attached and recorded, or its driver attaches nothing: the kubelet mounts it.
     ToMount,
     /// The kubelet failed to mount it, with this message.
     MountFailed(Box<str>),
-}
-
-/// What has a volume that is attached to another node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttachmentHolder {
-    /// The name of its VolumeAttachment.
-    pub attachment: Box<str>,
-    /// The node.
-    pub node: Box<str>,
-    /// What is known of the node.
-    pub state: HolderNode,
-    /// The pods there that use the volume; absent where not all pods are known.
-    pub pods: Option<Vec<PodKey>>,
-    /// The message of the driver, which failed to detach it.
-    pub detach_error: Option<Box<str>>,
-}
-
-/// Whether the machine of a node that has a volume may still write to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HolderNode {
-    /// The Node object no longer exists.
-    Gone,
-    /// It has the taint `node.kubernetes.io/out-of-service`, and its kubelet does not report.
-    OutOfService,
-    /// It has that taint although its kubelet reports: the attach/detach controller then detaches what is mounted.
-    OutOfServiceButReady,
-    /// Its kubelet does not report, which says nothing of its machine.
-    NotReady,
-    /// It runs.
-    Ready,
-    /// Not all Nodes are known.
-    Unknown,
-}
-
-/// Who is to act next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// The attach/detach controller of kube-controller-manager.
-    AttachDetachController,
-    /// The external-attacher of the driver, or the driver itself.
-    Driver,
-    /// The kubelet of the node.
-    Kubelet,
-    /// A person.
-    Administrator,
 }
 
 impl AttachStep {
@@ -91,7 +53,9 @@ impl AttachStep {
     #[must_use]
     pub fn with_mount_error(self, message: Option<Box<str>>) -> Self {
         match (self, message) {
-            (Self::NotCsi | Self::ToMount, Some(message)) => Self::MountFailed(message),
+            (Self::NotCsi | Self::ToMount | Self::RecordUnknown(_), Some(message)) => {
+                Self::MountFailed(message)
+            }
             (step, _) => step,
         }
     }
@@ -100,13 +64,14 @@ impl AttachStep {
     pub fn label(&self) -> &'static str {
         match self {
             Self::NotCsi => "not_csi",
-            Self::Unknown(_) => "unknown",
+            Self::Unknown(_) | Self::RecordUnknown(_) => "unknown",
             Self::NotRegistered => "not_registered",
             Self::HeldElsewhere(_) => "held_elsewhere",
             Self::ToCreate => "to_create",
             Self::ToAttach(_) => "to_attach",
             Self::AttachFailed { .. } => "attach_failed",
             Self::Detaching { .. } => "detaching",
+            Self::ToRecord => "to_record",
             Self::ToMount => "to_mount",
             Self::MountFailed(_) => "mount_failed",
         }
@@ -116,10 +81,10 @@ impl AttachStep {
     pub fn turn(&self) -> Option<Turn> {
         match self {
             Self::NotCsi | Self::ToMount | Self::MountFailed(_) => Some(Turn::Kubelet),
-            Self::Unknown(_) => None,
+            Self::Unknown(_) | Self::RecordUnknown(_) => None,
             Self::NotRegistered => Some(Turn::Administrator),
-            Self::HeldElsewhere(holder) => Some(holder.turn()),
-            Self::ToCreate => Some(Turn::AttachDetachController),
+            Self::HeldElsewhere(holder) => holder.turn(),
+            Self::ToCreate | Self::ToRecord => Some(Turn::AttachDetachController),
             Self::ToAttach(_) | Self::AttachFailed { .. } | Self::Detaching { .. } => {
                 Some(Turn::Driver)
             }
@@ -136,44 +101,12 @@ impl AttachStep {
             Self::HeldElsewhere(holder) => holder.is_stuck(),
             Self::NotCsi
             | Self::Unknown(_)
+            | Self::RecordUnknown(_)
             | Self::ToCreate
+            | Self::ToRecord
             | Self::ToAttach(_)
             | Self::Detaching { error: None, .. }
             | Self::ToMount => false,
-        }
-    }
-}
-
-impl AttachmentHolder {
-    /// The attach/detach controller detaches what no pod uses; from a node that runs, after its kubelet has unmounted it.
-    fn turn(&self) -> Turn {
-        let is_used = self.pods.as_ref().is_none_or(|pods| !pods.is_empty());
-        if self.detach_error.is_some() && self.state != HolderNode::OutOfServiceButReady {
-            return Turn::Driver;
-        }
-        match self.state {
-            HolderNode::Gone | HolderNode::OutOfService => Turn::AttachDetachController,
-            HolderNode::Ready if !is_used => Turn::Kubelet,
-            HolderNode::Ready
-            | HolderNode::OutOfServiceButReady
-            | HolderNode::NotReady
-            | HolderNode::Unknown => Turn::Administrator,
-        }
-    }
-
-    fn is_stuck(&self) -> bool {
-        self.detach_error.is_some() || self.turn() == Turn::Administrator
-    }
-}
-
-impl Turn {
-    /// Returns its name in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AttachDetachController => "attach/detach controller",
-            Self::Driver => "driver",
-            Self::Kubelet => "kubelet",
-            Self::Administrator => "administrator",
         }
     }
 }
@@ -207,28 +140,54 @@ pub fn attach_step(
     }
     let of_volume = || attachments.iter().filter(|one| one.volume.as_ref() == Some(&volume.name));
     if let Some(own) = of_volume().find(|one| *one.node == *node) {
+        if !is_registered {
+            return AttachStep::NotRegistered;
+        }
         let limit = registered.and_then(|one| one.driver(driver)?.volumes_max);
         let count = attached_count(attachments, driver, node);
         let full = limit.filter(|limit| count > *limit as usize);
-        return if is_registered { of_attachment(own, full) } else { AttachStep::NotRegistered };
+        return of_attachment(own, full, is_recorded(volume, node, evidence));
     }
-    let other = of_volume().find(|_| !admits_many_nodes(&volume.access_modes));
-    if let Some(other) = other {
-        return AttachStep::HeldElsewhere(holder(other, claim, evidence));
+    if let Some(holder) = holder(of_volume().next(), (volume, claim), node, evidence) {
+        return AttachStep::HeldElsewhere(holder);
     }
     if is_registered { AttachStep::ToCreate } else { AttachStep::NotRegistered }
 }
 
+/// What has a volume that one node at a time can have, if that is another node: the one of `other`, its VolumeAttachment,
+/// or one whose kubelet still has it mounted.
+fn holder(
+    other: Option<&VolumeAttachment>,
+    of: (&Volume, &ClaimKey),
+    node: &str,
+    evidence: &AttachEvidence,
+) -> Option<AttachmentHolder> {
+    if admits_many_nodes(&of.0.access_modes) {
+        return None;
+    }
+    let mounting = || {
+        let node = mounted_elsewhere(of.0, node, evidence)?;
+        Some(AttachmentHolder::mounting(node, of, evidence))
+    };
+    other.map(|other| AttachmentHolder::of(other, of, evidence)).or_else(mounting)
+}
+
 /// How far the attachment of the volume to the node is; `full` is how many volumes the node can have, if it has more.
-fn of_attachment(own: &VolumeAttachment, full: Option<u32>) -> AttachStep {
+fn of_attachment(
+    own: &VolumeAttachment,
+    full: Option<u32>,
+    is_recorded: Result<bool, NodeStatusGap>,
+) -> AttachStep {
     if own.deletion == Deletion::Terminating {
         let (attachment, error) = (own.name.clone(), own.detach_error.clone());
         return AttachStep::Detaching { attachment, error };
     }
-    match &own.attach_error {
-        _ if own.is_attached => AttachStep::ToMount,
-        Some(message) => AttachStep::AttachFailed { message: message.clone(), full },
-        None => AttachStep::ToAttach(own.name.clone()),
+    match (own.is_attached, &own.attach_error, is_recorded) {
+        (true, _, Ok(true)) => AttachStep::ToMount,
+        (true, _, Ok(false)) => AttachStep::ToRecord,
+        (true, _, Err(gap)) => AttachStep::RecordUnknown(gap),
+        (false, Some(message), _) => AttachStep::AttachFailed { message: message.clone(), full },
+        (false, None, _) => AttachStep::ToAttach(own.name.clone()),
     }
 }
 
@@ -245,35 +204,6 @@ fn admits_many_nodes(modes: &AccessModes) -> bool {
 /// Kubernetes: `pkg/scheduler/framework/plugins/nodevolumelimits/csi.go`.
 fn attached_count(attachments: &[VolumeAttachment], driver: &str, node: &str) -> usize {
     attachments.iter().filter(|one| *one.driver == *driver && *one.node == *node).count()
-}
-
-fn holder(
-    other: &VolumeAttachment,
-    claim: &ClaimKey,
-    evidence: &AttachEvidence,
-) -> AttachmentHolder {
-    let state = match &evidence.nodes {
-        None => HolderNode::Unknown,
-        Some(nodes) => match nodes.iter().find(|one| one.name == other.node) {
-            None => HolderNode::Gone,
-            Some(one) if one.is_out_of_service && one.is_ready => HolderNode::OutOfServiceButReady,
-            Some(one) if one.is_out_of_service => HolderNode::OutOfService,
-            Some(one) if one.is_ready => HolderNode::Ready,
-            Some(_) => HolderNode::NotReady,
-        },
-    };
-    let pods = evidence.pods.as_ref().map(|pods| {
-        let there = |pod: &&Pod| pod.node.as_ref() == Some(&other.node);
-        let using = pods.iter().filter(there).filter(|pod| pod.uses(claim));
-        using.map(|pod| pod.key.clone()).collect()
-    });
-    AttachmentHolder {
-        attachment: other.name.clone(),
-        node: other.node.clone(),
-        state,
-        pods,
-        detach_error: other.detach_error.clone(),
-    }
 }
 
 impl CsiNode {

@@ -2,15 +2,20 @@
 
 use super::*;
 use crate::model::{
-    AccessModes, Backend, ClaimKey, CsiDriver, CsiNode, Deletion, Finalizers, NodeState, Pod,
-    PodKey, RegisteredDriver, Volume, VolumeAttachment, VolumeName, sample,
+    AccessModes, Backend, ClaimKey, CsiDriver, CsiNode, Deletion, Finalizers, NodeReport,
+    NodeState, NodeVolumeStatus, Pod, PodKey, RegisteredDriver, Storage, StorageKind, Volume,
+    VolumeAttachment, VolumeName, sample,
 };
 
 const DRIVER: &str = "csi.example.com";
 
+/// The name of the volume in the status of a node.
+const UNIQUE: &str = "kubernetes.io/csi/csi.example.com^a:b^c";
+
 fn volume(modes: &[&str]) -> Volume {
     Volume {
         backend: Backend::Csi(DRIVER.into()),
+        storage: Some(Storage::new(StorageKind::Disk, &format!("{DRIVER}:a:b^c"))),
         access_modes: AccessModes::from_names(modes.iter().copied()),
         ..sample::volume()
     }
@@ -31,13 +36,32 @@ fn attached(node: &str) -> VolumeAttachment {
     }
 }
 
-fn node(name: &str) -> NodeState {
-    NodeState { name: name.into(), is_ready: true, is_out_of_service: false }
+/// A node that runs; these volumes are in use there, and these are attached.
+fn reported(name: &str, in_use: &[&str], attached: &[&str]) -> NodeReport {
+    let names = |names: &[&str]| names.iter().map(|name| Box::from(*name)).collect();
+    NodeReport {
+        state: NodeState { name: name.into(), is_ready: true, is_out_of_service: false },
+        volumes: Some(NodeVolumeStatus {
+            in_use: names(in_use),
+            attached: names(attached),
+            is_controller_managed: true,
+        }),
+    }
 }
 
-fn pod(name: &str, node: &str) -> Pod {
+/// Node n1, which has the volume mounted.
+fn holding() -> NodeReport {
+    reported("n1", &["kubernetes.io/csi/csi.example.com^other", UNIQUE], &[UNIQUE])
+}
+
+fn pod(name: &str, node: &str) -> VolumeUser {
     let claims = vec![ClaimKey::new("db", "data")];
-    Pod { key: PodKey::new("db", name), node: Some(node.into()), claims }
+    let pod = Pod { key: PodKey::new("db", name), node: Some(node.into()), claims };
+    VolumeUser { pod, deletion: Deletion::NotAsked }
+}
+
+fn being_deleted(user: VolumeUser) -> VolumeUser {
+    VolumeUser { deletion: Deletion::Terminating, ..user }
 }
 
 /// Two nodes that can have two volumes of the driver each, and these attachments.
@@ -50,7 +74,7 @@ fn evidence(attachments: Vec<VolumeAttachment>) -> AttachEvidence {
         attachments: Some(attachments),
         drivers: Some(vec![CsiDriver { name: DRIVER.into(), is_attach_required: true }]),
         csi_nodes: Some(vec![registered("n1"), registered("n2")]),
-        nodes: Some(vec![node("n1"), node("n2")]),
+        nodes: Some(vec![reported("n1", &[], &[]), reported("n2", &[], &[UNIQUE])]),
         pods: Some(vec![pod("old", "n1"), pod("new", "n2")]),
     }
 }
@@ -167,7 +191,8 @@ fn a_volume_of_one_node_waits_for_the_other_and_a_shared_one_does_not() {
         let found = step_of(&volume(modes), &known);
         let AttachStep::HeldElsewhere(holder) = &found else { panic!("{found:?}") };
         assert_eq!((&*holder.node, holder.state), ("n1", HolderNode::Ready));
-        assert_eq!(holder.pods, Some(vec![PodKey::new("db", "old")]));
+        let pod = HolderPod { key: PodKey::new("db", "old"), deletion: Deletion::NotAsked };
+        assert_eq!(holder.pods, Some(vec![pod]));
     }
     for modes in [&["ReadWriteMany"][..], &["ReadWriteOnce", "ReadOnlyMany"], &[]] {
         assert_eq!(step_of(&volume(modes), &known), AttachStep::ToCreate, "{modes:?}");
@@ -178,7 +203,7 @@ fn a_volume_of_one_node_waits_for_the_other_and_a_shared_one_does_not() {
 /// object is gone, the taint only after the machine is off.
 #[test]
 fn force_is_advised_only_where_the_machine_does_not_run() {
-    let of = |nodes: Option<Vec<NodeState>>, pods: Option<Vec<Pod>>| {
+    let of = |nodes: Option<Vec<NodeReport>>, pods: Option<Vec<VolumeUser>>| {
         let known = AttachEvidence { nodes, pods, ..evidence(vec![attached("n1")]) };
         let found = step(&known);
         (found.turn().unwrap(), said(&found))
@@ -186,13 +211,16 @@ fn force_is_advised_only_where_the_machine_does_not_run() {
     let using = || Some(vec![pod("old", "n1")]);
     let is_forced =
         |text: &str| text.contains("delete VolumeAttachment") && !text.contains("nor delete");
-    let dead = NodeState { is_ready: false, ..node("n1") };
-    let off = NodeState { is_out_of_service: true, ..dead.clone() };
-    let tainted = NodeState { is_out_of_service: true, ..node("n1") };
+    let of_state = |is_ready: bool, is_out_of_service: bool| {
+        let state = NodeState { is_ready, is_out_of_service, ..holding().state };
+        NodeReport { state, ..holding() }
+    };
+    let dead = of_state(false, false);
+    let (off, tainted) = (of_state(false, true), of_state(true, true));
     for (nodes, pods, turn, part) in [
-        (Some(vec![node("n1")]), using(), Turn::Administrator, "by pod \"db/old\""),
-        (Some(vec![node("n1")]), Some(Vec::new()), Turn::Kubelet, "unmounts it"),
-        (Some(vec![node("n1")]), None, Turn::Administrator, "pods that are not known"),
+        (Some(vec![holding()]), using(), Turn::Administrator, "by pod \"db/old\""),
+        (Some(vec![holding()]), Some(Vec::new()), Turn::Kubelet, "unmounts it"),
+        (Some(vec![holding()]), None, Turn::Administrator, "pods that are not known"),
         (Some(vec![dead]), Some(Vec::new()), Turn::Administrator, "switch that machine off, then"),
         (
             Some(vec![off]),
@@ -212,6 +240,11 @@ fn force_is_advised_only_where_the_machine_does_not_run() {
         assert_eq!(found, turn, "{text}");
         assert!(text.contains(part) && !is_forced(&text), "{text}");
     }
+    // Its kubelet had unmounted it before: nothing is forced.
+    let unmounted =
+        NodeReport { state: of_state(false, false).state, ..reported("n1", &[], &[UNIQUE]) };
+    let (turn, text) = of(Some(vec![unmounted]), Some(Vec::new()));
+    assert!(turn == Turn::AttachDetachController && text.contains("had unmounted it"), "{text}");
     let (turn, text) = of(Some(Vec::new()), using());
     assert!(turn == Turn::AttachDetachController && is_forced(&text), "{text}");
 }
@@ -241,6 +274,92 @@ fn a_list_that_is_not_complete_makes_it_unknown_never_fine() {
         assert_eq!((found.turn(), &found), (None, &AttachStep::Unknown(lacking)));
         assert!(said(&found).contains("not known"));
     }
+    for nodes in [None, Some(Vec::new()), Some(vec![NodeReport { volumes: None, ..holding() }])] {
+        let known = AttachEvidence { nodes, ..evidence(vec![attached("n1")]) };
+        let found = attach_step(&volume(&[]), &ClaimKey::new("db", "data"), "n1", &known);
+        assert!(matches!(found, AttachStep::RecordUnknown(_)), "{found:?}");
+        assert_eq!((found.turn(), found.label()), (None, "unknown"));
+        assert!(said(&found).contains("status.volumesAttached, without which"));
+    }
+    let unread = Volume { storage: None, ..volume(&["ReadWriteOnce"]) };
+    let found = step_of(&unread, &whole());
+    assert_eq!(found, AttachStep::RecordUnknown(NodeStatusGap::NoHandle));
+    let unused = AttachEvidence { pods: Some(Vec::new()), ..evidence(vec![attached("n1")]) };
+    let found = step_of(&unread, &unused);
+    assert_eq!((found.turn(), found.is_stuck(), found.label()), (None, false, "held_elsewhere"));
     let local = Volume { backend: Backend::Local, ..volume(&["ReadWriteOnce"]) };
     assert_eq!(step_of(&local, &AttachEvidence::default()), AttachStep::NotCsi);
+}
+
+/// The kubelet mounts what the status of its node lists as attached.
+#[test]
+fn an_attached_volume_is_recorded_in_the_status_of_the_node_before_it_is_mounted() {
+    let at = |report: NodeReport| {
+        step(&AttachEvidence { nodes: Some(vec![report]), ..evidence(vec![attached("n2")]) })
+    };
+    let found = at(reported("n2", &[UNIQUE], &["kubernetes.io/csi/other^a:b^c"]));
+    assert_eq!(found, AttachStep::ToRecord);
+    assert_eq!((found.turn(), found.is_stuck()), (Some(Turn::AttachDetachController), false));
+    assert!(said(&found).contains("does not list it in status.volumesAttached yet"));
+    assert_eq!(found.with_mount_error(Some("earlier".into())), AttachStep::ToRecord);
+    assert_eq!(at(reported("n2", &[], &["x", UNIQUE])), AttachStep::ToMount);
+    // Kubernetes: to a node whose kubelet attaches by itself, the controller writes nothing.
+    let mut alone = reported("n2", &[], &[]);
+    alone.volumes.as_mut().unwrap().is_controller_managed = false;
+    assert_eq!(at(alone), AttachStep::ToMount);
+}
+
+/// From a node that is ready, a volume is never detached before its kubelet has unmounted it.
+#[test]
+fn the_kubelet_of_the_former_node_acts_until_it_has_unmounted_the_volume() {
+    let mounted = || vec![holding(), reported("n2", &[], &[])];
+    let unmounted = || vec![reported("n1", &[], &[UNIQUE]), reported("n2", &[], &[])];
+    let ending = || vec![being_deleted(pod("old", "n1"))];
+    let both = || vec![being_deleted(pod("old", "n1")), pod("older", "n1")];
+    for (nodes, pods, turn, is_stuck, part) in [
+        (mounted(), vec![], Turn::Kubelet, false, "reports it in status.volumesInUse"),
+        (mounted(), ending(), Turn::Kubelet, false, "by pod \"db/old\" (being deleted)"),
+        (
+            mounted(),
+            both(),
+            Turn::Administrator,
+            true,
+            "by pods \"db/old\" (being deleted), \"db/older\"; it is attached to one node",
+        ),
+        (
+            unmounted(),
+            vec![],
+            Turn::AttachDetachController,
+            false,
+            "has unmounted it, and the attach/detach controller detaches it",
+        ),
+    ] {
+        let (nodes, pods) = (Some(nodes), Some(pods));
+        let found = step(&AttachEvidence { nodes, pods, ..evidence(vec![attached("n1")]) });
+        assert_eq!((found.turn(), found.is_stuck()), (Some(turn), is_stuck), "{found:?}");
+        let text = said(&found);
+        assert!(text.contains(part) && text.contains("leave VolumeAttachment"), "{text}");
+    }
+}
+
+/// As after a VolumeAttachment was deleted by hand.
+#[test]
+fn a_volume_that_is_mounted_without_being_attached_is_reported() {
+    let going = VolumeAttachment { deletion: Deletion::Terminating, ..attached("n1") };
+    for (attachments, turn, part) in [
+        (vec![going.clone()], Turn::Driver, "although its kubelet reports it in"),
+        (vec![], Turn::Administrator, "has no VolumeAttachment, but the kubelet of node \"n1\""),
+    ] {
+        let nodes = Some(vec![holding(), reported("n2", &[], &[])]);
+        let found = step(&AttachEvidence { nodes, ..evidence(attachments.clone()) });
+        assert_eq!((found.turn(), found.is_stuck()), (Some(turn), true), "{found:?}");
+        let text = said(&found);
+        assert!(text.contains(part) && text.contains("two machines would write"), "{text}");
+        let shared = volume(&["ReadWriteMany"]);
+        let nodes = Some(vec![holding()]);
+        let known = AttachEvidence { nodes, ..evidence(attachments) };
+        assert_eq!(step_of(&shared, &known), AttachStep::ToCreate);
+    }
+    let found = step(&evidence(vec![going]));
+    assert_eq!((found.turn(), found.is_stuck()), (Some(Turn::Driver), false), "{found:?}");
 }

@@ -1,12 +1,11 @@
-//! How far a volume is on its way to a node, in words: what is the case, whose turn it is, what to do.
-//!
-//! Deleting a VolumeAttachment by hand makes two machines write to one disk, unless the first one does not run: it is
-//! advised of no node that may run.
+//! How far a volume is on its way to a node, in words: what is the case, whose turn it is, what to do. Not here: what is
+//! said of another node that has it (`holder_words`).
 
 use std::fmt;
 
-use super::step::{AttachStep, AttachmentHolder, HolderNode};
-use crate::model::{Backend, PodKey, Volume};
+use super::node_status::NodeStatusGap;
+use super::step::AttachStep;
+use crate::model::{Backend, Volume};
 
 /// A volume, the node that it is on its way to, and how far it is.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +81,17 @@ impl fmt::Display for VolumeOnNode<'_> {
                 "driver \"{driver}\" cannot detach PV \"{volume}\" from node \"{node}\": {message}; it tries again; \
                  correct the cause, and leave the VolumeAttachment and its finalizer as they are"
             ),
+            AttachStep::ToRecord => write!(
+                f,
+                "PV \"{volume}\" is attached to node \"{node}\", but the node does not list it in \
+                 status.volumesAttached yet; the attach/detach controller adds it, and the kubelet does not mount it \
+                 before; if this takes minutes, check that kube-controller-manager runs and may update nodes/status"
+            ),
+            AttachStep::RecordUnknown(gap) => write!(
+                f,
+                "PV \"{volume}\" is attached to node \"{node}\"; whether the node lists it in status.volumesAttached, \
+                 without which its kubelet does not mount it, is not known: {gap}"
+            ),
             AttachStep::ToMount => {
                 write!(
                     f,
@@ -97,73 +107,12 @@ impl fmt::Display for VolumeOnNode<'_> {
     }
 }
 
-impl fmt::Display for AttachmentHolder {
+impl fmt::Display for NodeStatusGap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { attachment, node, state, pods, detach_error } = self;
-        if let (Some(message), true) = (detach_error, *state != HolderNode::OutOfServiceButReady) {
-            return write!(
-                f,
-                "is attached to node \"{node}\", and its driver cannot detach it from there: {message}; it tries again; \
-                 correct the cause, and leave VolumeAttachment \"{attachment}\" and its finalizer as they are"
-            );
-        }
-        match state {
-            HolderNode::Gone => write!(
-                f,
-                "is attached to node \"{node}\", which no longer exists; make sure now that its machine is off: the \
-                 attach/detach controller detaches it after 6 minutes without asking the machine; if it does not, and \
-                 the machine is off, delete VolumeAttachment \"{attachment}\""
-            ),
-            HolderNode::OutOfService => write!(
-                f,
-                "is attached to node \"{node}\", which has the taint out-of-service; make sure that its machine is off; \
-                 the attach/detach controller detaches it once the pods there are deleted"
-            ),
-            HolderNode::OutOfServiceButReady => write!(
-                f,
-                "is attached to node \"{node}\", which has the taint out-of-service although it is ready, so its machine \
-                 runs; remove the taint before a pod there is deleted, as it would be detached while it is mounted"
-            ),
-            HolderNode::NotReady => write!(
-                f,
-                "is attached to node \"{node}\", which is not ready and may still write to it{}; switch that \
-                 machine off, then set the taint {OUT_OF_SERVICE} on the node, and remove it once the machine runs \
-                 again; before that, neither force the deletion of its pods, after which it is detached within 6 \
-                 minutes, nor delete VolumeAttachment \"{attachment}\": two machines would write to one disk",
-                using(pods.as_deref())
-            ),
-            HolderNode::Ready if pods.as_ref().is_some_and(Vec::is_empty) => write!(
-                f,
-                "is still attached to node \"{node}\", which is ready and where no pod uses it any more; its kubelet \
-                 unmounts it, then it is detached; wait, and leave VolumeAttachment \"{attachment}\" as it is"
-            ),
-            HolderNode::Ready => write!(
-                f,
-                "is attached to node \"{node}\", which is ready{}; it is attached to one node at a time: delete those pods or \
-                 scale down their owner, and leave VolumeAttachment \"{attachment}\" as it is",
-                using(pods.as_deref())
-            ),
-            HolderNode::Unknown => write!(
-                f,
-                "is attached to node \"{node}\"; whether that node still runs is not known{}; leave VolumeAttachment \
-                 \"{attachment}\" as it is until it is",
-                using(pods.as_deref())
-            ),
-        }
-    }
-}
-
-/// The taint by which a person states that the machine of a node does not run, as `kubectl taint` takes it.
-const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute";
-
-/// The pods that use it, as a part of a sentence.
-fn using(pods: Option<&[PodKey]>) -> String {
-    match pods {
-        None => ", by pods that are not known".to_owned(),
-        Some([]) => String::new(),
-        Some(pods) => {
-            let names: Vec<String> = pods.iter().map(|pod| format!("\"{pod}\"")).collect();
-            format!(", by {} {}", if names.len() == 1 { "pod" } else { "pods" }, names.join(", "))
-        }
+        f.write_str(match self {
+            Self::NotRead => "the Node was not read",
+            Self::NotReported => "the Node has no status that a kubelet reported",
+            Self::NoHandle => "spec.csi.volumeHandle of the PV was not read",
+        })
     }
 }

@@ -66,7 +66,8 @@ pub fn share_files(one: &Volume, other: &Volume) -> bool {
 ///
 /// **Differs from Kubernetes**: there, nothing checks this, and recycling `/exports` empties a bound `/exports/b`.
 pub(super) fn overlapping<'a>(view: &'a View, volume: &Volume) -> Option<&'a Volume> {
-    volume.storage.as_ref()?;
+    // A disk has no files that a recycler reaches.
+    volume.storage.as_ref().filter(|storage| storage.kind() != StorageKind::Disk)?;
     let is_emptied = |other: &Volume| {
         other.policy == ReclaimPolicy::Recycle
             && matches!(other.phase, VolumePhase::Released | VolumePhase::Failed)

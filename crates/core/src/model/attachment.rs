@@ -67,6 +67,33 @@ pub struct NodeState {
     pub is_out_of_service: bool,
 }
 
+/// A Node with what its status says of volumes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeReport {
+    /// Whether its machine still runs.
+    pub state: NodeState,
+    /// Its volumes; absent before a kubelet has reported, as their absence proves nothing then.
+    pub volumes: Option<NodeVolumeStatus>,
+}
+
+/// The volumes in the status of a Node, by their unique names. A unique name of a CSI volume is
+/// `kubernetes.io/csi/DRIVER^HANDLE`.
+///
+/// Kubernetes: `pkg/volume/util/util.go`, `GetUniqueVolumeName`, and `pkg/volume/csi/csi_plugin.go`, `GetVolumeName`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeVolumeStatus {
+    /// `status.volumesInUse`, which the kubelet writes before it mounts a volume and clears after it has unmounted it.
+    ///
+    /// Kubernetes: `pkg/kubelet/volumemanager/volume_manager.go`, `GetVolumesInUse`.
+    pub in_use: Vec<Box<str>>,
+    /// The names in `status.volumesAttached`, which the attach/detach controller writes.
+    pub attached: Vec<Box<str>>,
+    /// Whether the attach/detach controller attaches to the node, and not its kubelet.
+    ///
+    /// Kubernetes: `pkg/volume/util/types`, annotation `volumes.kubernetes.io/controller-managed-attach-detach`.
+    pub is_controller_managed: bool,
+}
+
 /// The taint by which a person states that the machine of a node does not run.
 ///
 /// Kubernetes: `staging/src/k8s.io/api/core/v1/well_known_taints.go`; the attach/detach controller asks for the key only.

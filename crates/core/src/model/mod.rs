@@ -29,11 +29,13 @@ mod tenancy;
 mod text_enum;
 mod topology;
 mod volume;
+mod zone_labels;
 
 pub use access_modes::{AccessMode, AccessModes};
 pub use annotations::Annotations;
 pub use attachment::{
-    CsiDriver, CsiNode, NodeObject, NodeState, OUT_OF_SERVICE, RegisteredDriver, VolumeAttachment,
+    CsiDriver, CsiNode, NodeObject, NodeReport, NodeState, NodeVolumeStatus, OUT_OF_SERVICE,
+    RegisteredDriver, VolumeAttachment,
 };
 pub use claim::{Claim, ClaimPhase, Content, Reported, Stage};
 pub use class::{

@@ -14,7 +14,8 @@ use super::quantity::Quantity;
 use super::selector::Labels;
 use super::storage::Storage;
 use super::text_enum::text_enum;
-use super::topology::NodeAffinity;
+use super::topology::{Node, NodeAffinity};
+use super::zone_labels;
 
 /// A PersistentVolume.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +72,19 @@ impl Volume {
             Some(name) => EffectiveClass(Some(ClassName::new(name))),
             None => EffectiveClass(self.class_field.clone()),
         }
+    }
+
+    /// Returns whether the scheduler lets a pod that uses the volume go to the node, by its node affinity and its zone
+    /// labels.
+    pub fn admits(&self, node: &Node) -> bool {
+        self.node_affinity.admits(node) && zone_labels::admit(&self.labels, node)
+    }
+
+    /// Returns driver and `spec.csi.volumeHandle`; nothing for another kind of storage, or where the storage was not read.
+    pub fn csi_handle(&self) -> Option<(&str, &str)> {
+        let Backend::Csi(driver) = &self.backend else { return None };
+        let place = self.storage.as_ref()?.place();
+        Some((driver, place.strip_prefix(&**driver)?.strip_prefix(':')?))
     }
 }
 

@@ -34,7 +34,7 @@ pub(in crate::cli) enum ReadPurpose<'a> {
     Plan,
     /// The same, and objects that an explanation reads.
     Explanation,
-    /// What cannot come back without some nodes: the same as for a plan, all pods and all nodes.
+    /// What cannot come back without some nodes: the same as for a plan, all pods, all nodes and their attach limits.
     NodeLoss,
     /// Hazards in existing objects: volumes with their storage, namespaces, nodes, and the claims that pods use.
     Verdicts,
@@ -104,7 +104,7 @@ fn is_kept(found: &DumpObject<'_>, purpose: ReadPurpose<'_>) -> bool {
         ReadPurpose::Explanation => {
             watched(found).is_none_or(|watched| watched == ResourceKind::Pods)
         }
-        ReadPurpose::NodeLoss => matches!(&*found.kind, "Pod" | "Node"),
+        ReadPurpose::NodeLoss => matches!(&*found.kind, "Pod" | "Node" | "CSINode"),
         ReadPurpose::Verdicts => is_evidence,
         ReadPurpose::Manifests(ids) => {
             let metadata = || NamedMetadata::of(found.text);
@@ -154,8 +154,13 @@ fn read_one(
     purpose: ReadPurpose<'_>,
 ) -> Option<Result<ReadObject, UnreadableObject>> {
     let wanted = match purpose {
-        ReadPurpose::Plan | ReadPurpose::Explanation | ReadPurpose::NodeLoss => Wanted::Labels,
-        ReadPurpose::Verdicts | ReadPurpose::Manifests(_) | ReadPurpose::Changes => Wanted::Both,
+        ReadPurpose::Plan => Wanted::Labels,
+        // The status of a Node, and the limits of a driver, name and count volumes by their storage.
+        ReadPurpose::Explanation
+        | ReadPurpose::NodeLoss
+        | ReadPurpose::Verdicts
+        | ReadPurpose::Manifests(_)
+        | ReadPurpose::Changes => Wanted::Both,
     };
     let watched = watched(found)?;
     let read = watched.observed_for(wanted, found.text);

@@ -23,7 +23,7 @@ use self::new_object::{NewObject, is_stored, set_default_class};
 use crate::binding::{ClaimOutcome, Collection, ListedCollections, Observed, View};
 use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
-use crate::cli::input::cluster::{ClusterClient, ReadError};
+use crate::cli::input::cluster::{ClusterClient, ReadError, ReadableLists};
 use crate::cli::input::listing::{Listing, lacks};
 use crate::cli::input::text::{name_of, names_of, no_object, read_text};
 use crate::client::resource::ResourceKind;
@@ -119,7 +119,21 @@ impl StorageState {
         lists: &[String],
         purpose: ReadPurpose<'_>,
     ) -> Result<Self, Failure> {
-        let mut state = Self::of_lists(lists, CLUSTER, purpose)?;
+        Self::of_lists(lists, CLUSTER, purpose)?.complete(cluster, purpose)
+    }
+
+    /// The same of the lists that the account may read; what it may not is not known.
+    pub(in crate::cli) fn of_readable(
+        cluster: ClusterClient,
+        ReadableLists { texts, readable, .. }: &ReadableLists,
+        purpose: ReadPurpose<'_>,
+    ) -> Result<Self, Failure> {
+        Self::of_texts(texts, readable, CLUSTER, purpose)?.complete(cluster, purpose)
+    }
+
+    /// Asks a cluster for what is needed besides volumes, claims and classes.
+    fn complete(self, cluster: ClusterClient, purpose: ReadPurpose<'_>) -> Result<Self, Failure> {
+        let mut state = self;
         match purpose {
             ReadPurpose::Plan | ReadPurpose::Explanation => {
                 if !state.list(&cluster, WAITING_PODS, Collection::Pods, purpose)? {
@@ -225,14 +239,22 @@ impl StorageState {
         name: &str,
         purpose: ReadPurpose<'_>,
     ) -> Result<Self, Failure> {
+        let all = [Collection::Volumes, Collection::Claims, Collection::Classes];
+        Self::of_texts(lists, &all, name, purpose)
+    }
+
+    /// Reads lists of these collections, each of all namespaces.
+    fn of_texts(
+        lists: &[String],
+        collections: &[Collection],
+        name: &str,
+        purpose: ReadPurpose<'_>,
+    ) -> Result<Self, Failure> {
         let mut state = Self { source: name.to_owned(), ..Self::default() };
         for text in lists {
             state.text(text, name, purpose)?;
         }
-        // Each is of all namespaces, whatever it holds.
-        for collection in [Collection::Volumes, Collection::Claims, Collection::Classes] {
-            state.listed.add(collection);
-        }
+        collections.iter().for_each(|collection| state.listed.add(*collection));
         set_default_class(&mut state.view, &state.manifests);
         Ok(state)
     }

@@ -96,8 +96,8 @@ fn a_lost_node_leaves_what_is_local_to_it() {
 pod db/apart  pending      no remaining Node reaches the PVs of all PVCs at once: \"db/far\", \"db/zonal\"; the pod stays Pending; keep a Node that reaches all of them, or copy their data to PVs of one Node first
 pod db/db-0   pending      PV \"pv-local\" of PVC \"db/local\" is reachable only from Node \"n1\", which is gone; a pod that uses the PVC stays Pending; copy the data to a PV that another Node reaches first
 PVC db/spare  unreachable  PV \"pv-spare\" of PVC \"db/spare\" is reachable only from Node \"n1\", which is gone; a pod that uses the PVC stays Pending; copy the data to a PV that another Node reaches first
-note: this is the volume part only: PVs, nodeSelector, required node affinity and cordons count; taints, resources, ports, affinity between pods and disruption budgets do not
-note: not considered of volumes: access modes, attach limits, capacity of storage pools and zone labels of PVs; each pod is judged alone
+note: this is the volume part only: PVs, nodeSelector, required node affinity and cordons count; taints, resources, ports, affinity between pods, preemption and disruption budgets do not
+note: of PVs, node affinity, zone labels, ReadWriteOncePod and the attach limits of CSI drivers count; the capacity of storage pools and in-tree sources do not; each pod is judged alone beside the pods that stay, so two that come back may lack room for both
 Nodes gone: n1; drained: none; left: 2; pods: 2 pending, 1 returns; PVCs without a Node: 2 unreachable
 ";
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
@@ -261,22 +261,76 @@ fn a_claim_without_its_volume_is_reported() {
     assert_eq!(report["claims"][0]["reason"]["label"], "volume_missing");
 }
 
-/// A cluster is asked for all of its nodes and pods.
+/// The state with the volume of `web` as one of a CSI driver in zone a, of which `agent` on n2 has another one; n3, in zone b,
+/// has room.
+fn crowded() -> String {
+    let csi = |state: String, name: &str| {
+        let from = format!("{{name: pv-{name}, uid: u-pv-{name}}}, spec: {{");
+        assert!(state.contains(&from), "{name}");
+        state.replace(&from, &format!("{from}csi: {{driver: csi.example, volumeHandle: {name}}}, "))
+    };
+    let state = csi(csi(state(), "zonal"), "far");
+    let agent = pod("agent-2", &["far"], "", "Running").replace("nodeName: n1", "nodeName: n2");
+    let one = |node: &str, count: u32| {
+        format!(
+            "- {{kind: CSINode, metadata: {{name: {node}}}, spec: {{drivers: [{{name: csi.example, nodeID: x, allocatable: \
+             {{count: {count}}}}}]}}}}\n"
+        )
+    };
+    [state, agent, one("n2", 1), one("n3", 9)].concat()
+}
+
+#[test]
+fn what_the_pods_that_stay_use_is_counted() {
+    let (report, code) = planned(&crowded(), &["--without", "node/n1"]);
+    assert!(code == 1 && outcomes(&report).contains(&"web pending".to_owned()), "{report:#}");
+    let reason = &report["pods"][2]["reasons"][0];
+    assert_eq!((&reason["label"], &reason["claim"]), (&json!("attach_limit"), &Value::Null));
+    let said = reason["message"].as_str().expect("a text");
+    assert!(
+        said.starts_with("the attach limit of driver \"csi.example\" leaves no room"),
+        "{said}"
+    );
+    let roomy = crowded().replace("{count: 1}", "{count: 2}");
+    let (report, _) = planned(&roomy, &["--without", "node/n1"]);
+    assert!(outcomes(&report).contains(&"web returns".to_owned()), "{report:#}");
+    let alone = roomy.replace("agent-2", "web-2").replace("claimName: far", "claimName: zonal");
+    let alone = alone.replace("accessModes: [ReadWriteOnce]", "accessModes: [ReadWriteOncePod]");
+    let (report, _) = planned(&alone, &["--without", "node/n1"]);
+    assert_eq!(report["pods"][2]["reasons"][0]["label"], "claim_in_use", "{report:#}");
+}
+
+/// How many volumes a node can have is known of all CSINodes only.
+#[test]
+fn attach_limits_that_are_not_known_are_never_clean() {
+    let without: String = crowded()
+        .lines()
+        .filter(|line| !line.contains("CSINode"))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let (report, code) = planned(&without, &["--without", "node/n1"]);
+    assert!(code == 1 && outcomes(&report).contains(&"web unknown".to_owned()), "{report:#}");
+    assert_eq!(report["pods"][2]["reasons"][0]["label"], "attach_limits_not_known");
+    let note = report["notes"][0].as_str().expect("a note");
+    assert!(note.contains("stdin has no list of CSINodes; make a complete dump with"), "{note}");
+    assert!(note.contains("csinodes"), "{note}");
+}
+
+#[test]
+fn zone_labels_of_a_pv_count_beside_its_affinity() {
+    let labelled = state().replace(
+        "{name: pv-zonal, uid: u-pv-zonal}",
+        "{name: pv-zonal, uid: u-pv-zonal, labels: {failure-domain.beta.kubernetes.io/zone: x__b}}",
+    );
+    let (report, code) = planned(&labelled, &["--without", "node/n1"]);
+    assert!(code == 1 && outcomes(&report).contains(&"web pending".to_owned()), "{report:#}");
+}
+
+/// A cluster is asked for all of its nodes, pods and CSINodes.
 #[test]
 fn a_cluster_is_asked_as_a_dump_is_read() {
     let objects = bindery::document::read(&state()).expect("YAML")[0].to_json()["items"].clone();
-    let answer = move |path: &str| {
-        let kind = match path {
-            "/api/v1/persistentvolumes" => "PersistentVolume",
-            "/api/v1/persistentvolumeclaims" => "PersistentVolumeClaim",
-            "/apis/storage.k8s.io/v1/storageclasses" => "StorageClass",
-            "/api/v1/nodes" => "Node",
-            "/api/v1/pods" => "Pod",
-            _ => return (404, json!({"kind": "Status", "code": 404, "message": "not found"})),
-        };
-        let items = objects.as_array().expect("a list").iter().filter(|one| one["kind"] == kind);
-        (200, json!({"kind": format!("{kind}List"), "items": items.collect::<Vec<_>>()}))
-    };
+    let answer = move |path: &str| lists(&objects, path);
     let arguments = ["plan", "--without", "node/n1", "-o", "json"];
     let (output, _) = run_against(answer.clone(), &arguments);
     let printed: Value =
@@ -289,4 +343,31 @@ fn a_cluster_is_asked_as_a_dump_is_read() {
     let (output, _) = run_against(partly, &arguments);
     assert_eq!((output.code, output.stdout.as_str()), (4, ""), "{output:?}");
     assert!(output.stderr.contains("denies access to /api/v1/nodes"), "{output:?}");
+    let objects = bindery::document::read(&crowded()).expect("YAML")[0].to_json()["items"].clone();
+    let denied = json!({"kind": "Status", "status": "Failure", "code": 403, "message": "no"});
+    let without_limits = move |path: &str| match path {
+        "/apis/storage.k8s.io/v1/csinodes" => (403, denied.clone()),
+        path => lists(&objects, path),
+    };
+    let (output, _) = run_against(without_limits, &arguments);
+    let printed: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    assert!(outcomes(&printed).contains(&"web unknown".to_owned()), "{output:?}");
+    let note = printed["notes"][0].as_str().expect("a note");
+    assert!(note.starts_with("you may not list /apis/storage.k8s.io/v1/csinodes"), "{note}");
+}
+
+/// What a cluster with these objects lists at a path.
+fn lists(objects: &Value, path: &str) -> (u16, Value) {
+    let kind = match path {
+        "/api/v1/persistentvolumes" => "PersistentVolume",
+        "/api/v1/persistentvolumeclaims" => "PersistentVolumeClaim",
+        "/apis/storage.k8s.io/v1/storageclasses" => "StorageClass",
+        "/api/v1/nodes" => "Node",
+        "/api/v1/pods" => "Pod",
+        "/apis/storage.k8s.io/v1/csinodes" => "CSINode",
+        _ => return (404, json!({"kind": "Status", "code": 404, "message": "not found"})),
+    };
+    let items = objects.as_array().expect("a list").iter().filter(|one| one["kind"] == kind);
+    (200, json!({"kind": format!("{kind}List"), "items": items.collect::<Vec<_>>()}))
 }

@@ -93,6 +93,8 @@ const PODS: &str = "/api/v1/pods";
 pub(in crate::cli) const NAMESPACES: &str = "/api/v1/namespaces";
 /// Where a cluster lists its nodes.
 pub(in crate::cli) const NODES: &str = "/api/v1/nodes";
+/// Where a cluster lists its CSINodes.
+const CSI_NODES: &str = "/apis/storage.k8s.io/v1/csinodes";
 /// From this many objects on, several threads read them and a progress bar is shown.
 const MANY: usize = 10_000;
 /// Objects that are read between two steps of the bar.
@@ -147,6 +149,12 @@ impl StorageState {
                 for (path, collection) in [(NODES, Collection::Nodes), (PODS, Collection::Pods)] {
                     state.text(&cluster.get(path)?, CLUSTER, purpose)?;
                     state.listed.add(collection);
+                }
+                if !state.list(&cluster, CSI_NODES, Collection::CsiNodes, purpose)? {
+                    state.notes.push(format!(
+                        "you may not list {CSI_NODES}: how many PVs a Node can attach is not known; use an account that \
+                         may, or a dump"
+                    ));
                 }
                 state.list_tenants(&cluster, purpose)?;
             }

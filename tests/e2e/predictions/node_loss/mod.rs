@@ -57,8 +57,15 @@ fn what_cannot_come_back_does_not() {
     }
     println!("{count} clusters: {tally:?}");
     assert!(wrong.is_empty(), "{} contradictions:\n{}", wrong.len(), wrong.join("\n"));
-    for outcome in ["returns", "volume_gone", "volume_cordoned", "volumes_apart", "no_free_volume"]
-    {
+    for outcome in [
+        "returns",
+        "volume_gone",
+        "volume_cordoned",
+        "volumes_apart",
+        "no_free_volume",
+        "attach_limit",
+        "claim_in_use",
+    ] {
         assert!(tally.contains_key(outcome), "no pod or claim is {outcome}: {tally:?}");
     }
     assert!(!tally.contains_key("unknown"), "everything was listed: {tally:?}");
@@ -88,6 +95,7 @@ fn create(plane: &Plane, scene: &Scene) {
     }
     for node in &scene.nodes {
         post(plane, NODES, &scene.node(node));
+        post(plane, "/apis/storage.k8s.io/v1/csinodes", &Scene::csi_node(node));
         make_ready(plane, node);
     }
     scene.volumes().iter().for_each(|volume| post(plane, VOLUMES, volume));
@@ -165,7 +173,7 @@ fn count_outcomes(predicted: &Value, tally: &mut BTreeMap<String, usize>) {
     }
 }
 
-/// Deletes the nodes that go, cordons those that are drained, and deletes all pods.
+/// Deletes the nodes that go, cordons those that are drained, and deletes the pods of both.
 fn lose(plane: &Plane, batch: &[Scene]) {
     for scene in batch {
         for node in scene.nodes_of(Fate::Gone) {
@@ -174,7 +182,7 @@ fn lose(plane: &Plane, batch: &[Scene]) {
         for node in scene.nodes_of(Fate::Drained) {
             patch(plane, &format!("{NODES}/{node}"), &json!({"spec": {"unschedulable": true}}));
         }
-        for pod in &scene.pods {
+        for pod in scene.pods.iter().filter(|pod| scene.is_affected(&pod.node)) {
             delete(plane, &format!("{}/{}", in_namespace(scene, "pods"), pod.name));
         }
     }

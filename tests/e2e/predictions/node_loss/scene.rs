@@ -22,6 +22,19 @@ pub(super) struct NodeSpec {
     pub(super) name: String,
     zone: String,
     pub(super) fate: Fate,
+    /// How many volumes of the driver it can have, and of the provisioner; none without a limit.
+    limits: [Option<u64>; 2],
+}
+
+/// A volume, and the claim that is bound to it.
+#[derive(Clone, Debug)]
+struct VolumeSpec {
+    affinity: Value,
+    /// Its zone labels.
+    labels: Value,
+    access_mode: &'static str,
+    /// Whether the driver attaches it.
+    is_attached: bool,
 }
 
 /// A pod that uses claims, on a node.
@@ -41,8 +54,8 @@ pub(super) struct Scene {
     pub(super) name: String,
     pub(super) nodes: Vec<NodeSpec>,
     pub(super) pods: Vec<PodSpec>,
-    /// The node affinity of the volume of each bound claim.
-    bound: Vec<Value>,
+    /// The volume of each bound claim.
+    bound: Vec<VolumeSpec>,
     /// That of each free volume.
     free: Vec<Value>,
     /// How many claims wait for the first pod.
@@ -54,7 +67,25 @@ pub(super) struct Scene {
 /// The label by which a pod selects the nodes of its cluster.
 const CLUSTER: &str = "example.com/cluster";
 const ZONE: &str = "topology.kubernetes.io/zone";
+const BETA_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
 const HOST: &str = "kubernetes.io/hostname";
+/// A driver, and a provisioner of volumes that are attached; neither is there.
+const DRIVER: &str = "disk.example.com";
+const PROVISIONER: &str = "none.example.com";
+
+const ONE_NODE: &str = "ReadWriteOnce";
+
+impl VolumeSpec {
+    /// A share that is not attached.
+    fn plain() -> Self {
+        Self {
+            affinity: Value::Null,
+            labels: Value::Null,
+            access_mode: ONE_NODE,
+            is_attached: false,
+        }
+    }
+}
 
 impl Scene {
     /// The cluster of this number.
@@ -64,17 +95,43 @@ impl Scene {
         let zones: Vec<String> = ["a", "b"].map(|zone| format!("{name}-{zone}")).into();
         let nodes: Vec<NodeSpec> =
             (0..3 + rng.below(3)).map(|index| node(&mut rng, &name, &zones, index)).collect();
-        let bound: Vec<Value> =
-            (0..=rng.below(3)).map(|_| affinity(&mut rng, &nodes, &zones)).collect();
+        // In a crowded cluster, what pods that stay use leaves less to the one that comes back.
+        let is_crowded = rng.happens(600);
+        let mut nodes = nodes;
+        if is_crowded {
+            nodes.iter_mut().for_each(|node| node.limits = limits(&mut rng));
+        }
+        let bound: Vec<VolumeSpec> = (0..=rng.below(if is_crowded { 5 } else { 3 }))
+            .map(|_| volume(&mut rng, &nodes, &zones, is_crowded))
+            .collect();
         let free = (0..rng.below(3)).map(|_| affinity(&mut rng, &nodes, &zones)).collect();
         let waiting = usize::try_from(rng.below(3)).unwrap();
         let provisioned = rng.happens(300).then(|| vec![pick(&mut rng, &zones)]);
         let mut scene = Self { name, nodes, pods: Vec::new(), bound, free, waiting, provisioned };
-        for index in 0..2 {
-            let pod = scene.pod(&mut rng, &zones, index);
+        for index in 0..if is_crowded { 4 } else { 2 } {
+            let mut pod = scene.pod(&mut rng, &zones, index);
+            if is_crowded {
+                pod.node = scene.crowded_node(&mut rng, index);
+            }
             scene.pods.push(pod);
         }
         scene
+    }
+
+    /// Where a pod of a crowded cluster runs: one goes or is drained, as each is judged alone, and the others stay, if a
+    /// node does.
+    fn crowded_node(&self, rng: &mut SeededRng, index: usize) -> String {
+        let stays = |node: &&NodeSpec| matches!(node.fate, Fate::Stays | Fate::Cordoned);
+        let staying: Vec<NodeSpec> = self.nodes.iter().filter(stays).cloned().collect();
+        let nodes = if index == 0 || staying.is_empty() { &self.nodes[..1] } else { &staying };
+        pick(rng, nodes).name
+    }
+
+    /// Returns whether a node goes or is drained.
+    pub(super) fn is_affected(&self, node: &str) -> bool {
+        [Fate::Gone, Fate::Drained]
+            .into_iter()
+            .any(|fate| self.nodes_of(fate).any(|affected| affected == node))
     }
 
     /// A pod on one of the nodes. Only the first waits for volumes, so that no other takes what it was promised.
@@ -101,7 +158,7 @@ impl Scene {
 
     /// Its namespace and its class.
     pub(super) fn frame(&self) -> [(&'static str, Value); 2] {
-        let provisioner = if self.provisioned.is_some() { "none.example.com" } else { STATIC };
+        let provisioner = if self.provisioned.is_some() { PROVISIONER } else { STATIC };
         let topologies = self
             .provisioned
             .as_ref()
@@ -122,39 +179,59 @@ impl Scene {
         json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "labels": labels}})
     }
 
+    /// How many volumes the node can have, as its kubelet says it.
+    pub(super) fn csi_node(node: &NodeSpec) -> Value {
+        let drivers = [DRIVER, PROVISIONER].into_iter().zip(node.limits);
+        let drivers = drivers.map(|(name, limit)| json!({"name": name, "nodeID": node.name, "topologyKeys": null, "allocatable": {"count": limit}}));
+        json!({"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": node.name},
+            "spec": {"drivers": drivers.collect::<Vec<_>>()}})
+    }
+
     /// All volumes. Those of bound claims are named by them.
     pub(super) fn volumes(&self) -> Vec<Value> {
         let bound = (0..).zip(&self.bound).map(|(index, one)| self.volume(&bound_name(index), one));
-        let free = (0..).zip(&self.free);
-        let free = free.map(|(index, one): (usize, _)| self.volume(&format!("free-{index}"), one));
+        let free = (0..).zip(&self.free).map(|(index, affinity): (usize, _)| {
+            let one = VolumeSpec { affinity: affinity.clone(), ..VolumeSpec::plain() };
+            self.volume(&format!("free-{index}"), &one)
+        });
         bound.chain(free).collect()
     }
 
-    fn volume(&self, name: &str, affinity: &Value) -> Value {
+    fn volume(&self, name: &str, volume: &VolumeSpec) -> Value {
         let name = format!("{}-{name}", self.name);
-        json!({
-            "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+        let (key, source) = if volume.is_attached {
+            ("csi", json!({"driver": DRIVER, "volumeHandle": name}))
+        } else {
+            ("nfs", json!({"server": "192.0.2.1", "path": format!("/{name}")}))
+        };
+        let mut object = json!({
+            "apiVersion": "v1", "kind": "PersistentVolume",
+            "metadata": {"name": name, "labels": volume.labels},
             "spec": {
-                "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                "capacity": {"storage": "1Gi"}, "accessModes": [volume.access_mode],
                 "persistentVolumeReclaimPolicy": "Retain", "storageClassName": self.name,
-                "nfs": {"server": "192.0.2.1", "path": format!("/{name}")}, "nodeAffinity": affinity,
+                "nodeAffinity": volume.affinity,
             },
-        })
+        });
+        object["spec"][key] = source;
+        object
     }
 
     /// All claims.
     pub(super) fn claims(&self) -> Vec<Value> {
-        let bound = (0..self.bound.len()).map(bound_name);
-        let bound = bound.map(|name| self.claim(&name, Some(&format!("{}-{name}", self.name))));
+        let bound = (0..).zip(&self.bound).map(|(index, volume)| {
+            let name = bound_name(index);
+            self.claim(&name, Some(&format!("{}-{name}", self.name)), volume.access_mode)
+        });
         let waiting = (0..self.waiting).map(waiting_name);
-        bound.chain(waiting.map(|name| self.claim(&name, None))).collect()
+        bound.chain(waiting.map(|name| self.claim(&name, None, ONE_NODE))).collect()
     }
 
-    fn claim(&self, name: &str, volume: Option<&str>) -> Value {
+    fn claim(&self, name: &str, volume: Option<&str>, access_mode: &str) -> Value {
         json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
             "spec": {
-                "accessModes": ["ReadWriteOnce"], "storageClassName": self.name, "volumeName": volume,
+                "accessModes": [access_mode], "storageClassName": self.name, "volumeName": volume,
                 "resources": {"requests": {"storage": "1Gi"}},
             },
         })
@@ -211,7 +288,39 @@ fn node(rng: &mut SeededRng, cluster: &str, zones: &[String], index: u64) -> Nod
         &[Stays, Stays, Stays, Stays, Stays, Cordoned, Drained, Gone]
     };
     let (zone, fate) = (pick(rng, zones), pick(rng, fates));
-    NodeSpec { name: format!("{cluster}-{index}"), zone, fate }
+    NodeSpec { name: format!("{cluster}-{index}"), zone, fate, limits: [None; 2] }
+}
+
+/// Few volumes, or any number.
+fn limits(rng: &mut SeededRng) -> [Option<u64>; 2] {
+    [700, 300].map(|chance| rng.happens(chance).then(|| rng.below(4)))
+}
+
+/// A volume; in a crowded cluster it may be attached, be for one pod, or have zone labels.
+fn volume(
+    rng: &mut SeededRng,
+    nodes: &[NodeSpec],
+    zones: &[String],
+    is_crowded: bool,
+) -> VolumeSpec {
+    let affinity = affinity(rng, nodes, zones);
+    if !is_crowded {
+        return VolumeSpec { affinity, ..VolumeSpec::plain() };
+    }
+    let is_for_one = rng.happens(250);
+    let labels = match rng.below(8) {
+        0 => json!({ZONE: pick(rng, zones)}),
+        1 => json!({ZONE: zones.join("__")}),
+        2 => json!({BETA_ZONE: pick(rng, zones)}),
+        _ => Value::Null,
+    };
+    VolumeSpec {
+        // Where a volume has zone labels, they mostly stand alone.
+        affinity: if labels.is_null() || rng.happens(300) { affinity } else { Value::Null },
+        labels,
+        access_mode: if is_for_one { "ReadWriteOncePod" } else { ONE_NODE },
+        is_attached: is_for_one || rng.happens(700),
+    }
 }
 
 /// Any node, a zone, one or two nodes, either of two terms, or a zone without one of its nodes.

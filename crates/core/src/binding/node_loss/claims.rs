@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::after::NodesAfter;
 use super::needs::{bound_to, bound_volume, unreachable as unreachable_volume};
-use super::question::{NodeLoss, NodesAfter, UnreachableClaim};
+use super::question::{NodeLoss, UnreachableClaim};
 use super::reason::NodeLossReason;
 use crate::model::{Claim, ClaimKey, PlacedPod, Volume};
 
@@ -34,7 +35,7 @@ fn stranding(
     volume: &Volume,
 ) -> Option<NodeLossReason> {
     let mut affected = loss.hosts.iter().filter(|host| loss.affects(&host.node.name));
-    let is_affected = affected.any(|host| volume.node_affinity.admits(&host.node));
+    let is_affected = affected.any(|host| volume.admits(&host.node));
     let reason = || unreachable_volume(key, volume, after, |host| !host.is_cordoned);
     is_affected.then(reason).flatten()
 }

@@ -1,10 +1,12 @@
 //! Which pods and claims cannot come back when nodes are gone or drained: the volume part of it.
 //!
-//! Kubernetes: `pkg/scheduler/framework/plugins/volumebinding/binder.go`, `FindPodVolumes`, asked of every node that is
-//! left; a pod's `nodeSelector`, required node affinity and cordons count, taints do not. Not here: taints, resources,
-//! ports, affinity between pods, disruption budgets; of volumes their access modes, attach limits and the capacity of
-//! storage pools. Each pod is judged alone.
+//! Kubernetes: `pkg/scheduler/framework/plugins`, asked of every node that is left: `volumebinding/binder.go`,
+//! `FindPodVolumes`; `volumezone`; `volumerestrictions` as to `ReadWriteOncePod`; `nodevolumelimits` of CSI drivers. A pod's
+//! `nodeSelector`, required node affinity and cordons count, taints do not. Not here: taints, resources, ports, affinity
+//! between pods, preemption, disruption budgets; of volumes the capacity of storage pools, in-tree sources and
+//! VolumeAttachments that no pod has. Each pod is judged alone, beside the pods that stay.
 
+mod after;
 mod claims;
 mod needs;
 mod pods;
@@ -12,8 +14,9 @@ mod question;
 mod reason;
 #[cfg(test)]
 mod tests;
+mod uses;
 
-use self::question::NodesAfter;
+use self::after::NodesAfter;
 pub use self::question::{DisplacedPod, NodeLoss, NodeLossOutcome, UnreachableClaim};
 pub use self::reason::{ClaimProblem, NodeLossReason, NodeNames, VolumeProblem};
 use crate::model::PlacedPod;

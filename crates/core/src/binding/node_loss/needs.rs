@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::super::choice::{Choice, choose_besides};
 use super::super::collections::Collection;
 use super::super::fit::FitCheck;
-use super::question::{NodeLoss, NodesAfter};
+use super::after::NodesAfter;
+use super::question::NodeLoss;
 use super::reason::{ClaimProblem, NodeLossReason, NodeNames, VolumeProblem};
+use super::uses::{CsiVolume, to_provision};
 use crate::model::annotations::{BIND_COMPLETED, SELECTED_NODE};
 use crate::model::{
     Backend, BindingMode, Claim, ClaimKey, ClaimPhase, Class, Host, NodeAffinity, PlacedPod,
@@ -89,6 +91,17 @@ impl<'a> ClaimNeed<'a> {
         }
     }
 
+    /// The CSI volume that its node attaches for it.
+    pub(super) fn csi_volume(&self) -> Option<CsiVolume> {
+        match self {
+            Self::Bound(_, volume) => {
+                let (driver, handle) = volume.csi_handle()?;
+                Some((driver.into(), handle.into()))
+            }
+            Self::Delayed(delayed) => to_provision(&delayed.class.provisioner, delayed.key),
+        }
+    }
+
     /// Why none of the nodes that are left and that `takes` accepts serves this claim by itself; nothing if one does.
     pub(super) fn lone_reason(
         &self,
@@ -154,7 +167,7 @@ pub(super) fn are_served(loss: &NodeLoss<'_>, needs: &[ClaimNeed<'_>], host: &Ho
     let mut delayed: Vec<&DelayedClaim<'_>> = Vec::new();
     for need in needs {
         match need {
-            ClaimNeed::Bound(_, volume) if !volume.node_affinity.admits(&host.node) => {
+            ClaimNeed::Bound(_, volume) if !volume.admits(&host.node) => {
                 return false;
             }
             ClaimNeed::Bound(..) => {}
@@ -203,7 +216,7 @@ pub(super) fn unreachable(
     after: &NodesAfter<'_>,
     takes: impl Fn(&Host) -> bool,
 ) -> Option<NodeLossReason> {
-    let reach = |host: &&Host| volume.node_affinity.admits(&host.node);
+    let reach = |host: &&Host| volume.admits(&host.node);
     let names = |hosts: Vec<&Host>| {
         NodeNames(hosts.into_iter().map(|host| host.node.name.clone()).collect())
     };

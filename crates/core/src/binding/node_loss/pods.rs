@@ -1,9 +1,10 @@
 //! Whether a pod can come back on one of the nodes that are left.
 
+use super::after::NodesAfter;
 use super::needs::{ClaimNeed, are_served};
-use super::question::{DisplacedPod, NodeLoss, NodesAfter};
-use super::reason::{NodeLossReason, NodeNames};
-use crate::model::{Host, PlacedPod, PodOrigin};
+use super::question::{DisplacedPod, NodeLoss};
+use super::reason::{ClaimProblem, NodeLossReason, NodeNames};
+use crate::model::{ClaimKey, Host, PlacedPod, PodOrigin};
 
 /// Returns whether the pod has to come back on another node.
 pub(super) fn is_displaced(loss: &NodeLoss<'_>, pod: &PlacedPod) -> bool {
@@ -29,8 +30,22 @@ pub(super) fn judge(
         }
     }
     reasons.extend(unserved(loss, after, pod, &needs));
+    reasons.extend(pod.pod.claims.iter().filter_map(|key| conflict(loss, after, pod, key)));
     let (key, claims) = (pod.pod.key.clone(), pod.pod.claims.clone());
     Some(DisplacedPod { pod: key, node, claims, reasons })
+}
+
+/// That a claim of the pod admits one pod, and another one, which stays, uses it.
+fn conflict(
+    loss: &NodeLoss<'_>,
+    after: &NodesAfter<'_>,
+    pod: &PlacedPod,
+    key: &ClaimKey,
+) -> Option<NodeLossReason> {
+    let is_template = pod.ephemeral.binary_search(key).is_ok();
+    let claim = loss.view.claim(key).filter(|_| !is_template)?;
+    let problem = ClaimProblem::InUse(after.uses.conflict(claim)?.clone());
+    Some(NodeLossReason::Claim { claim: key.clone(), problem })
 }
 
 /// Why no node that is left serves all needs of the pod; nothing if one does.
@@ -43,8 +58,11 @@ fn unserved(
     let takes = |host: &Host| pod.constraints.passes_cordon(host);
     let hosts = after.left.iter().filter(|host| takes(host));
     let serving: Vec<&Host> = hosts.filter(|host| are_served(loss, needs, host)).collect();
-    if serving.iter().any(|host| pod.constraints.selects(&host.node)) {
-        return Vec::new();
+    let selected = serving.iter().copied().filter(|host| pod.constraints.selects(&host.node));
+    let selected: Vec<&Host> = selected.collect();
+    if !selected.is_empty() {
+        let wanted = needs.iter().filter_map(ClaimNeed::csi_volume).collect();
+        return after.uses.lack_of_room(loss, &wanted, &selected).into_iter().collect();
     }
     if !serving.is_empty() {
         let names = serving.into_iter().map(|host| host.node.name.clone()).collect();

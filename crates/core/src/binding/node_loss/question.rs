@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::collections::ListedCollections;
 use super::super::view::View;
 use super::reason::NodeLossReason;
-use crate::model::{ClaimKey, Host, PlacedPod, PodKey, VolumeName};
+use crate::model::{ClaimKey, CsiNode, Host, PlacedPod, PodKey, VolumeName};
 
 /// The question: these nodes go, or are drained, in a cluster of these objects.
 #[derive(Clone, Copy, Debug)]
@@ -16,12 +16,14 @@ pub struct NodeLoss<'a> {
     pub gone: &'a BTreeSet<Box<str>>,
     /// The names of the nodes that stay and take no pod.
     pub drained: &'a BTreeSet<Box<str>>,
-    /// The pods that have not finished; those on other nodes do not count.
+    /// The pods that have not finished; of those on other nodes counts what they use.
     pub pods: &'a [PlacedPod],
     /// Volumes, claims and classes.
     pub view: &'a View,
     /// Which of them are all in the view.
     pub listed: &'a ListedCollections,
+    /// Every CSINode; absent where not all are known.
+    pub csi_nodes: Option<&'a [CsiNode]>,
 }
 
 /// The answer, in the order of namespaces and names.
@@ -42,7 +44,7 @@ pub struct DisplacedPod {
     pub node: Box<str>,
     /// The claims that it uses.
     pub claims: Vec<ClaimKey>,
-    /// Why it cannot come back; nothing if a node is left that reaches all of its volumes.
+    /// Why it cannot come back; nothing if a node is left that reaches all of its volumes and can have them.
     pub reasons: Vec<NodeLossReason>,
 }
 
@@ -55,27 +57,6 @@ pub struct UnreachableClaim {
     pub volume: VolumeName,
     /// Why.
     pub reason: NodeLossReason,
-}
-
-/// The nodes after the loss.
-#[derive(Clone, Debug)]
-pub(super) struct NodesAfter<'a> {
-    /// Those that are left. A drained one is cordoned.
-    pub(super) left: Vec<Host>,
-    /// Those that are gone.
-    pub(super) gone: Vec<&'a Host>,
-}
-
-impl<'a> NodesAfter<'a> {
-    pub(super) fn of(loss: &NodeLoss<'a>) -> Self {
-        let (gone, left): (Vec<&Host>, Vec<&Host>) =
-            loss.hosts.iter().partition(|host| loss.gone.contains(&host.node.name));
-        let after = |host: &Host| Host {
-            is_cordoned: host.is_cordoned || loss.drained.contains(&host.node.name),
-            ..host.clone()
-        };
-        Self { left: left.into_iter().map(after).collect(), gone }
-    }
 }
 
 impl NodeLoss<'_> {

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::model::{ClaimKey, ClassName, VolumeName};
+use crate::model::{ClaimKey, ClassName, PodKey, VolumeName};
 
 /// One reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,15 @@ pub enum NodeLossReason {
         /// Those nodes.
         nodes: NodeNames,
     },
+    /// Nodes are left that take the pod, and none of them can attach its volumes beside those of the pods there.
+    AttachLimit {
+        /// The drivers whose limit is reached.
+        drivers: Vec<Box<str>>,
+        /// Those nodes.
+        nodes: NodeNames,
+    },
+    /// Nodes are left that take the pod; how many volumes they can attach is not known.
+    AttachLimitsNotKnown,
 }
 
 /// What is the matter with the volume of a bound claim.
@@ -68,6 +77,8 @@ pub enum ClaimProblem {
     NotBound,
     /// Its provisioner was asked for a volume on this node, which takes no pod any more.
     SelectedNode(Box<str>),
+    /// It admits one pod, and this one, which stays, uses it.
+    InUse(PodKey),
     /// Its class is not known, or has more topologies than are read.
     ClassNotKnown(ClassName),
     /// It does not exist.
@@ -84,6 +95,8 @@ impl NodeLossReason {
             Self::Claim { problem, .. } => problem.label(),
             Self::VolumesApart { .. } => "volumes_apart",
             Self::PodSelector { .. } => "pod_selector",
+            Self::AttachLimit { .. } => "attach_limit",
+            Self::AttachLimitsNotKnown => "attach_limits_not_known",
         }
     }
 
@@ -92,7 +105,10 @@ impl NodeLossReason {
         match self {
             Self::Volume { problem, .. } => problem.is_unknown(),
             Self::Claim { problem, .. } => problem.is_unknown(),
-            Self::VolumesApart { .. } | Self::PodSelector { .. } => false,
+            Self::VolumesApart { .. } | Self::PodSelector { .. } | Self::AttachLimit { .. } => {
+                false
+            }
+            Self::AttachLimitsNotKnown => true,
         }
     }
 
@@ -100,7 +116,10 @@ impl NodeLossReason {
     pub fn claim(&self) -> Option<&ClaimKey> {
         match self {
             Self::Volume { claim, .. } | Self::Claim { claim, .. } => Some(claim),
-            Self::VolumesApart { .. } | Self::PodSelector { .. } => None,
+            Self::VolumesApart { .. }
+            | Self::PodSelector { .. }
+            | Self::AttachLimit { .. }
+            | Self::AttachLimitsNotKnown => None,
         }
     }
 
@@ -114,6 +133,10 @@ impl NodeLossReason {
             Self::PodSelector { .. } => {
                 "label one of these Nodes as the pod asks, or change what the pod asks"
             }
+            Self::AttachLimit { .. } => {
+                "add a Node, or delete a pod there that uses a PV of that driver and can run elsewhere"
+            }
+            Self::AttachLimitsNotKnown => "make a dump with CSINodes, then ask again",
         }
     }
 }
@@ -145,7 +168,7 @@ impl VolumeProblem {
                 "uncordon the Node when its maintenance ends, or copy the data to a PV that another Node reaches first"
             }
             Self::Unreachable | Self::AffinityNotKnown => {
-                "compare spec.nodeAffinity of the PV with the labels of the Nodes"
+                "compare spec.nodeAffinity and the zone labels of the PV with the labels of the Nodes"
             }
             Self::Missing => "restore the PV from a backup",
             Self::NotKnown => "make a complete dump, then ask again",
@@ -163,6 +186,7 @@ impl ClaimProblem {
             Self::NoTopology(_) => "no_topology",
             Self::NotBound => "not_bound",
             Self::SelectedNode(_) => "selected_node",
+            Self::InUse(_) => "claim_in_use",
             Self::ClassNotKnown(_) => "class_not_known",
             Self::Missing => "claim_missing",
             Self::NotKnown => "claim_not_known",
@@ -171,7 +195,7 @@ impl ClaimProblem {
 
     fn is_unknown(&self) -> bool {
         match self {
-            Self::NoFreeVolume(_) | Self::NoTopology(_) | Self::Missing => false,
+            Self::NoFreeVolume(_) | Self::NoTopology(_) | Self::InUse(_) | Self::Missing => false,
             Self::NotBound | Self::SelectedNode(_) | Self::ClassNotKnown(_) | Self::NotKnown => {
                 true
             }
@@ -188,6 +212,7 @@ impl ClaimProblem {
                 "wait until it is Bound (bindery explain shows what it needs), then ask again"
             }
             Self::SelectedNode(_) => "wait until it is Bound, then ask again",
+            Self::InUse(_) => "delete that pod first, or give this one a PVC of its own",
             Self::ClassNotKnown(_) | Self::NotKnown => "make a complete dump, then ask again",
             Self::Missing => "create the PVC",
         }
@@ -209,9 +234,18 @@ impl fmt::Display for NodeLossReason {
                 f,
                 "nodeSelector and required node affinity of the pod admit no remaining Node that reaches its PVs, not {nodes}"
             )?,
+            Self::AttachLimit { drivers, nodes } => {
+                f.write_str("the attach limit of driver ")?;
+                quoted(f, drivers)?;
+                write!(f, " leaves no room for the PVs of the pod on {nodes}, and no other remaining Node takes it")?;
+            }
+            Self::AttachLimitsNotKnown => f.write_str(
+                "how many PVs the remaining Nodes can still attach is not known: the input does not hold all CSINodes",
+            )?,
         }
         let follows = match (self.claim(), self.is_unknown()) {
-            (None, _) => "the pod stays Pending",
+            (None, false) => "the pod stays Pending",
+            (None, true) => "the pod may stay Pending",
             (Some(_), false) => "a pod that uses the PVC stays Pending",
             (Some(_), true) => "a pod that uses the PVC may stay Pending",
         };
@@ -263,6 +297,10 @@ impl fmt::Display for ClaimProblem {
             Self::SelectedNode(node) => write!(
                 f,
                 "waits for a PV on Node \"{node}\": whether its provisioner takes another Node is not known"
+            ),
+            Self::InUse(pod) => write!(
+                f,
+                "has access mode ReadWriteOncePod, and pod \"{pod}\", which stays on its Node, uses it"
             ),
             Self::ClassNotKnown(class) => write!(
                 f,

@@ -1,5 +1,6 @@
 //! Each reason in a cluster of its own, with its text.
 
+mod limits;
 mod property;
 
 use std::collections::BTreeSet;
@@ -13,8 +14,8 @@ use crate::binding::{
 use crate::model::annotations::{BIND_COMPLETED, SELECTED_NODE};
 use crate::model::{
     Backend, BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, ClassRequest, Constraints,
-    DefaultMark, Expansion, Host, Node, NodeAffinity, NodeExpression, NodeTerm, PlacedPod, Pod,
-    PodKey, PodOrigin, Provisioner, Reservation, Term, Toleration, Uid, Volume, VolumeName,
+    CsiNode, DefaultMark, Expansion, Host, Node, NodeAffinity, NodeExpression, NodeTerm, PlacedPod,
+    Pod, PodKey, PodOrigin, Provisioner, Reservation, Term, Toleration, Uid, Volume, VolumeName,
     VolumePhase,
 };
 
@@ -24,6 +25,7 @@ struct Cluster {
     pods: Vec<PlacedPod>,
     view: View,
     listed: ListedCollections,
+    csi_nodes: Option<Vec<CsiNode>>,
 }
 
 pub(super) fn host(name: &str, zone: &str) -> Host {
@@ -101,6 +103,7 @@ impl Cluster {
             pods: Vec::new(),
             view: View::default(),
             listed: ListedCollections::everything().clone(),
+            csi_nodes: Some(Vec::new()),
         }
     }
 
@@ -145,8 +148,10 @@ impl Cluster {
     fn judge(&self, gone: &[&str], drained: &[&str]) -> NodeLossOutcome {
         let set = |names: &[&str]| names.iter().map(|name| Box::from(*name)).collect();
         let (gone, drained): (BTreeSet<Box<str>>, BTreeSet<Box<str>>) = (set(gone), set(drained));
-        let Self { hosts, pods, view, listed } = self;
-        judge_node_loss(&NodeLoss { hosts, gone: &gone, drained: &drained, pods, view, listed })
+        let Self { hosts, pods, view, listed, csi_nodes } = self;
+        let csi_nodes = csi_nodes.as_deref();
+        let (gone, drained) = (&gone, &drained);
+        judge_node_loss(&NodeLoss { hosts, gone, drained, pods, view, listed, csi_nodes })
     }
 
     /// The labels of the reasons for the pod `web` if `a1` goes, and for the claims.

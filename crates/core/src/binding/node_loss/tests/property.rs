@@ -198,6 +198,7 @@ proptest! {
         let listed = ListedCollections::everything();
         let loss = NodeLoss {
             hosts: &hosts, gone: &gone, drained: &drained, pods: &pods, view: &view, listed,
+            csi_nodes: Some(&[]),
         };
         let outcome = judge_node_loss(&loss);
         let (node, used, waiting, _) = &scene.pod;

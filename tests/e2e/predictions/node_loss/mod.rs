@@ -22,7 +22,7 @@ pub(crate) const CASES: &[Case] = &[case!(what_cannot_come_back_does_not)];
 
 /// Clusters in all, and in an everyday run.
 const CLUSTERS_FULL: u64 = 1_000;
-const CLUSTERS: u64 = 25;
+const CLUSTERS: u64 = 50;
 
 /// Clusters at a time.
 const BATCH: usize = 25;

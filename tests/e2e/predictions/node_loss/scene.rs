@@ -293,7 +293,7 @@ fn node(rng: &mut SeededRng, cluster: &str, zones: &[String], index: u64) -> Nod
 
 /// Few volumes, or any number.
 fn limits(rng: &mut SeededRng) -> [Option<u64>; 2] {
-    [700, 300].map(|chance| rng.happens(chance).then(|| rng.below(4)))
+    [900, 400].map(|chance| rng.happens(chance).then(|| rng.below(4)))
 }
 
 /// A volume; in a crowded cluster it may be attached, be for one pod, or have zone labels.
@@ -307,7 +307,7 @@ fn volume(
     if !is_crowded {
         return VolumeSpec { affinity, ..VolumeSpec::plain() };
     }
-    let is_for_one = rng.happens(250);
+    let is_for_one = rng.happens(120);
     let labels = match rng.below(8) {
         0 => json!({ZONE: pick(rng, zones)}),
         1 => json!({ZONE: zones.join("__")}),
@@ -319,7 +319,7 @@ fn volume(
         affinity: if labels.is_null() || rng.happens(300) { affinity } else { Value::Null },
         labels,
         access_mode: if is_for_one { "ReadWriteOncePod" } else { ONE_NODE },
-        is_attached: is_for_one || rng.happens(700),
+        is_attached: is_for_one || rng.happens(850),
     }
 }
 

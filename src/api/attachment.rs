@@ -55,6 +55,7 @@ wire! {
     #[derive(Debug)]
     pub(super) struct DriverSpec {
         attach_required: Option<bool> = "attachRequired",
+        storage_capacity: Option<bool> = "storageCapacity",
     }
 
     struct CsiNodeWire<'a> {
@@ -114,7 +115,7 @@ wire! {
     }
 
     struct ManagedMetadata {
-        annotations: ManagedAnnotations = "annotations",
+        annotations: Option<ManagedAnnotations> = "annotations",
     }
 
     struct ManagedAnnotations {
@@ -225,7 +226,12 @@ pub fn csi_driver(text: &str) -> Result<CsiDriver, serde_json::Error> {
 /// The CSIDriver of an object.
 pub(super) fn csi_driver_of(wire: &DriverWire<'_>) -> CsiDriver {
     let is_attach_required = wire.spec.attach_required.unwrap_or(true);
-    CsiDriver { name: wire.metadata.name.or_empty().into(), is_attach_required }
+    let has_storage_capacity = wire.spec.storage_capacity == Some(true);
+    CsiDriver {
+        name: wire.metadata.name.or_empty().into(),
+        is_attach_required,
+        has_storage_capacity,
+    }
 }
 
 /// Reads a CSINode from its JSON text.
@@ -250,10 +256,11 @@ pub fn node_report(text: &str) -> Result<NodeReport, serde_json::Error> {
     let NodeVolumesWire { metadata, status } = whole(text)?;
     let names = |names: List<Text<'_>>| names.0.iter().map(|name| Box::from(&*name.0)).collect();
     let attached = status.volumes_attached.0.iter().map(|one| one.name.or_empty().into());
+    let is_managed = metadata.annotations.and_then(|annotations| annotations.is_managed);
     let volumes = NodeVolumeStatus {
         attached: attached.collect(),
         in_use: names(status.volumes_in_use),
-        is_controller_managed: metadata.annotations.is_managed.as_deref() == Some("true"),
+        is_controller_managed: is_managed.as_deref() == Some("true"),
     };
     let is_reported = status.conditions.is_reported;
     Ok(NodeReport { state: node_state(text)?, volumes: is_reported.then_some(volumes) })
@@ -311,13 +318,13 @@ mod tests {
 
     #[test]
     fn drivers_are_read_as_objects_and_as_registered_on_a_node() {
-        for (spec, expected) in [
-            (json!({}), true),
-            (json!({"attachRequired": null}), true),
-            (json!({"attachRequired": false}), false),
+        for (spec, is_attach_required, has_storage_capacity) in [
+            (json!({}), true, false),
+            (json!({"attachRequired": null, "storageCapacity": true}), true, true),
+            (json!({"attachRequired": false, "storageCapacity": false}), false, false),
         ] {
             let text = json!({"metadata": {"name": "d"}, "spec": spec}).to_string();
-            let read = CsiDriver { name: "d".into(), is_attach_required: expected };
+            let read = CsiDriver { name: "d".into(), is_attach_required, has_storage_capacity };
             assert_eq!(csi_driver(&text).unwrap(), read);
         }
         let text = json!({"metadata": {"name": "n1"}, "spec": {"drivers": [
@@ -371,7 +378,7 @@ mod tests {
         assert_eq!(read(&json!(null), &none), Some(NodeVolumeStatus::default()));
         let never = json!({"conditions": ready("NodeStatusNeverUpdated")});
         let of_snapshot = json!({"conditions": ready("")});
-        for unreported in [json!(null), json!({}), json!({"conditions": []}), never, of_snapshot] {
+        for unreported in [json!({}), json!({"conditions": []}), never, of_snapshot] {
             assert_eq!(read(&managed, &unreported), None, "{unreported}");
         }
     }

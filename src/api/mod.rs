@@ -32,6 +32,7 @@ mod snapshot;
 mod spec_change;
 pub mod stateful_set;
 mod storage;
+pub mod storage_capacity;
 pub mod topology;
 pub mod volume;
 pub mod write;

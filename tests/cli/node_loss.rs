@@ -97,7 +97,7 @@ pod db/apart  pending      no remaining Node reaches the PVs of all PVCs at once
 pod db/db-0   pending      PV \"pv-local\" of PVC \"db/local\" is reachable only from Node \"n1\", which is gone; a pod that uses the PVC stays Pending; copy the data to a PV that another Node reaches first
 PVC db/spare  unreachable  PV \"pv-spare\" of PVC \"db/spare\" is reachable only from Node \"n1\", which is gone; a pod that uses the PVC stays Pending; copy the data to a PV that another Node reaches first
 note: this is the volume part only: PVs, nodeSelector, required node affinity and cordons count; taints, resources, ports, affinity between pods, preemption and disruption budgets do not
-note: of PVs, node affinity, zone labels, ReadWriteOncePod and the attach limits of CSI drivers count; the capacity of storage pools and in-tree sources do not; each pod is judged alone beside the pods that stay, so two that come back may lack room for both
+note: of PVs, node affinity, zone labels, ReadWriteOncePod, attach limits and storage capacity of CSI drivers count, in-tree sources do not; each pod is judged alone beside the pods that stay, so two that come back may lack room for both
 Nodes gone: n1; drained: none; left: 2; pods: 2 pending, 1 returns; PVCs without a Node: 2 unreachable
 ";
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
@@ -300,6 +300,49 @@ fn what_the_pods_that_stay_use_is_counted() {
     assert_eq!(report["pods"][2]["reasons"][0]["label"], "claim_in_use", "{report:#}");
 }
 
+/// A pod on n1 whose claim is still to be provisioned, a driver that says how much it has, and this capacity in zone b.
+fn unprovisioned(capacity: &str) -> String {
+    let claim = "- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: late, uid: u-late}, spec: {storageClassName: \
+        disk, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}, status: {phase: Pending}}\n";
+    let drivers = "- {kind: CSIDriver, metadata: {name: csi.example}, spec: {storageCapacity: true}}\n\
+        - {kind: CSINode, metadata: {name: n2}, spec: {drivers: []}}\n";
+    let capacities = format!(
+        "- {{kind: CSIStorageCapacity, metadata: {{namespace: kube-system, name: a}}, storageClassName: disk, nodeTopology: \
+         {{matchLabels: {{host: n3}}}}, {capacity}}}\n\
+         - {{kind: CSIStorageCapacity, metadata: {{namespace: db, name: a}}, storageClassName: disk, capacity: 9Gi}}\n"
+    );
+    [&*state(), claim, &pod("new", &["late"], "", "Running"), drivers, &*capacities].concat()
+}
+
+#[test]
+fn a_volume_to_be_provisioned_needs_capacity() {
+    let outcome = |state: &str| {
+        let (report, _) = planned(state, &["--without", "node/n1"]);
+        let pods = report["pods"].as_array().expect("a list").clone();
+        let pod = pods.into_iter().find(|pod| pod["name"] == "new").expect("the pod");
+        (pod["outcome"].clone(), pod["reasons"][0]["label"].clone(), report["notes"][0].clone())
+    };
+    let (found, _, _) = outcome(&unprovisioned("capacity: 2Gi"));
+    assert_eq!(found, "returns");
+    let (found, label, _) = outcome(&unprovisioned("capacity: 9Gi, maximumVolumeSize: 1Gi"));
+    assert_eq!((found, label), (json!("pending"), json!("no_capacity")));
+    let without = |kind: &str| -> String {
+        let state = unprovisioned("capacity: 2Gi");
+        let kept = state.lines().filter(|line| !line.contains(kind));
+        kept.flat_map(|line| [line, "\n"]).collect()
+    };
+    for kind in ["kind: CSIDriver", "kind: CSIStorageCapacity"] {
+        let (found, label, note) = outcome(&without(kind));
+        assert_eq!((found, label), (json!("unknown"), json!("capacity_not_known")), "{kind}");
+        let note = note.as_str().expect("a note");
+        assert!(
+            note.contains("csidrivers,csinodes,csistoragecapacities")
+                || note.contains("csidrivers"),
+            "{note}"
+        );
+    }
+}
+
 /// How many volumes a node can have is known of all CSINodes only.
 #[test]
 fn attach_limits_that_are_not_known_are_never_clean() {
@@ -366,6 +409,8 @@ fn lists(objects: &Value, path: &str) -> (u16, Value) {
         "/api/v1/nodes" => "Node",
         "/api/v1/pods" => "Pod",
         "/apis/storage.k8s.io/v1/csinodes" => "CSINode",
+        "/apis/storage.k8s.io/v1/csidrivers" => "CSIDriver",
+        "/apis/storage.k8s.io/v1/csistoragecapacities" => "CSIStorageCapacity",
         _ => return (404, json!({"kind": "Status", "code": 404, "message": "not found"})),
     };
     let items = objects.as_array().expect("a list").iter().filter(|one| one["kind"] == kind);

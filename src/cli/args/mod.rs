@@ -244,9 +244,10 @@ Exit codes: 0 every PersistentVolumeClaim is bound, or will be without help; 1 o
 or unknown.\n\n\
 With --without or --drain, the report is which pods with PersistentVolumeClaims cannot come back on the Nodes that are \
 left, and which bound PersistentVolumeClaims no Node is left for, used or not. It is the volume part only: node affinity \
-and zone labels of PersistentVolumes, ReadWriteOncePod and the attach limits of CSI drivers count; taints, resources and \
-disruption budgets do not. Each pod is judged alone, beside the pods that stay. Pods of a DaemonSet, mirror pods and \
-finished pods are left out. A dump has to hold all Nodes, and CSINodes where PersistentVolumes have a CSI driver. Exit codes: 0 all come back; 1 one does not, or it is not known.\n\n\
+and zone labels of PersistentVolumes, ReadWriteOncePod, attach limits and storage capacity of CSI drivers count; taints, \
+resources and disruption budgets do not. Each pod is judged alone, beside the pods that stay. Pods of a DaemonSet, mirror pods and \
+finished pods are left out. A dump has to hold all Nodes; CSINodes where PersistentVolumes have a CSI driver; CSIDrivers and CSIStorageCapacities where \
+a PersistentVolumeClaim is still to be provisioned. Exit codes: 0 all come back; 1 one does not, or it is not known.\n\n\
 With --diff, `text`, `wide` and `markdown` show only the changes; `json` and `yaml` give the whole plan \
 with its field `difference`, which is the next run's OLDPLAN.\n\n\
 Examples:\n  \

@@ -32,6 +32,9 @@ pub(in crate::cli) const WHOLE_DUMP: &str = "kubectl get pv,pvc,sc,pods,nodes,ns
 const ATTACH_DUMP: &str =
     "kubectl get pv,pvc,sc,pods,nodes,ns,events,volumeattachments,csidrivers,csinodes -A -o yaml";
 
+/// What such a dump holds besides where volumes are to be provisioned.
+const CAPACITY_DUMP: &str = "kubectl get pv,pvc,sc,pods,nodes,ns,events,csidrivers,csinodes,csistoragecapacities -A -o yaml";
+
 /// What such a dump holds besides where snapshots matter; a cluster without their kinds answers with an error.
 const SNAPSHOT_DUMP: &str =
     "kubectl get pv,pvc,sc,pods,nodes,ns,events,volumesnapshotcontents -A -o yaml";
@@ -74,6 +77,7 @@ pub(in crate::cli) fn collection(kind: &str) -> Option<Collection> {
     match kind {
         "Event" => Some(Collection::Events),
         "CSINode" => Some(Collection::CsiNodes),
+        "CSIStorageCapacity" => Some(Collection::StorageCapacities),
         kind => ObjectKind::from_name(kind).map(ObjectKind::collection),
     }
 }
@@ -172,6 +176,8 @@ pub(in crate::cli) fn lacks(
     let of_attaching = [Collection::Attachments, Collection::Drivers, Collection::CsiNodes];
     let dump = if open.contains(&Collection::SnapshotContents) {
         SNAPSHOT_DUMP
+    } else if open.contains(&Collection::StorageCapacities) {
+        CAPACITY_DUMP
     } else if of_attaching.iter().any(|one| open.contains(one)) {
         ATTACH_DUMP
     } else {

@@ -60,6 +60,10 @@ fn pod(name: &str, node: &str) -> VolumeUser {
     VolumeUser { pod, deletion: Deletion::NotAsked }
 }
 
+fn driver(is_attach_required: bool) -> CsiDriver {
+    CsiDriver { name: DRIVER.into(), is_attach_required, has_storage_capacity: false }
+}
+
 fn being_deleted(user: VolumeUser) -> VolumeUser {
     VolumeUser { deletion: Deletion::Terminating, ..user }
 }
@@ -72,7 +76,7 @@ fn evidence(attachments: Vec<VolumeAttachment>) -> AttachEvidence {
     };
     AttachEvidence {
         attachments: Some(attachments),
-        drivers: Some(vec![CsiDriver { name: DRIVER.into(), is_attach_required: true }]),
+        drivers: Some(vec![driver(true)]),
         csi_nodes: Some(vec![registered("n1"), registered("n2")]),
         nodes: Some(vec![reported("n1", &[], &[]), reported("n2", &[], &[UNIQUE])]),
         pods: Some(vec![pod("old", "n1"), pod("new", "n2")]),
@@ -146,7 +150,7 @@ fn a_driver_has_to_be_registered_at_every_step_and_may_need_no_attachment() {
         let absent = AttachEvidence { csi_nodes: Some(Vec::new()), ..evidence(attachments) };
         assert_eq!(step(&absent), AttachStep::NotRegistered);
     }
-    let mounts = CsiDriver { name: DRIVER.into(), is_attach_required: false };
+    let mounts = driver(false);
     let mut known =
         AttachEvidence { drivers: Some(vec![mounts]), ..evidence(vec![attached("n1")]) };
     assert_eq!(step(&known), AttachStep::ToMount);

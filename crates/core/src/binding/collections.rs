@@ -36,13 +36,15 @@ pub enum Collection {
     Drivers,
     /// CSINodes.
     CsiNodes,
+    /// CSIStorageCapacity objects.
+    StorageCapacities,
     /// VolumeSnapshotContents.
     SnapshotContents,
 }
 
 impl Collection {
     /// Every collection.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Volumes,
         Self::Claims,
         Self::Classes,
@@ -54,6 +56,7 @@ impl Collection {
         Self::Attachments,
         Self::Drivers,
         Self::CsiNodes,
+        Self::StorageCapacities,
         Self::SnapshotContents,
     ];
 
@@ -70,6 +73,7 @@ impl Collection {
             Self::Attachments => "VolumeAttachments",
             Self::Drivers => "CSIDrivers",
             Self::CsiNodes => "CSINodes",
+            Self::StorageCapacities => "CSIStorageCapacities",
             Self::SnapshotContents => "VolumeSnapshotContents",
         }
     }
@@ -77,7 +81,11 @@ impl Collection {
     /// Returns whether its objects live in namespaces.
     pub fn is_namespaced(self) -> bool {
         match self {
-            Self::Claims | Self::Pods | Self::ClaimUses | Self::Events => true,
+            Self::Claims
+            | Self::Pods
+            | Self::ClaimUses
+            | Self::Events
+            | Self::StorageCapacities => true,
             Self::Volumes
             | Self::Classes
             | Self::Nodes

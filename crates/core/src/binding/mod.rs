@@ -59,8 +59,8 @@ pub use index::ranks_alike;
 pub use mismatch::Mismatch;
 pub use name_hasher::NameHasher;
 pub use node_loss::{
-    ClaimProblem, DisplacedPod, NodeLoss, NodeLossOutcome, NodeLossReason, NodeNames,
-    UnreachableClaim, VolumeProblem, judge_node_loss,
+    ClaimProblem, DisplacedPod, DriverEvidence, NodeLoss, NodeLossOutcome, NodeLossReason,
+    NodeNames, UnreachableClaim, VolumeProblem, judge_node_loss,
 };
 pub use object_key::ObjectKey;
 pub use observed::Observed;

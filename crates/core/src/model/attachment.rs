@@ -2,7 +2,9 @@
 
 use super::finalizers::Finalizers;
 use super::metadata::Deletion;
-use super::names::VolumeName;
+use super::names::{ClassName, VolumeName};
+use super::quantity::Quantity;
+use super::selector::Selector;
 use super::topology::Node;
 
 /// A VolumeAttachment: the request to attach a volume to a node, and what became of it.
@@ -35,6 +37,21 @@ pub struct CsiDriver {
     pub name: Box<str>,
     /// `spec.attachRequired`; true where absent.
     pub is_attach_required: bool,
+    /// `spec.storageCapacity`: the scheduler looks at its CSIStorageCapacity objects; false where absent.
+    pub has_storage_capacity: bool,
+}
+
+/// A CSIStorageCapacity object: how large a volume a class can have on some nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorageCapacity {
+    /// `storageClassName`.
+    pub class: ClassName,
+    /// `nodeTopology`: the nodes that reach the storage. Absent, it matches none.
+    pub nodes: Selector,
+    /// `maximumVolumeSize`, else `capacity`; nothing is free where both are absent.
+    ///
+    /// Kubernetes: `volumebinding/binder.go`, `volumeLimit`.
+    pub volume_max: Option<Quantity>,
 }
 
 /// A CSINode object: the drivers whose node plugin runs on a node.

@@ -35,7 +35,7 @@ pub use access_modes::{AccessMode, AccessModes};
 pub use annotations::Annotations;
 pub use attachment::{
     CsiDriver, CsiNode, NodeObject, NodeReport, NodeState, NodeVolumeStatus, OUT_OF_SERVICE,
-    RegisteredDriver, VolumeAttachment,
+    RegisteredDriver, StorageCapacity, VolumeAttachment,
 };
 pub use claim::{Claim, ClaimPhase, Content, Reported, Stage};
 pub use class::{

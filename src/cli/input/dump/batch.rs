@@ -34,7 +34,8 @@ pub(in crate::cli) enum ReadPurpose<'a> {
     Plan,
     /// The same, and objects that an explanation reads.
     Explanation,
-    /// What cannot come back without some nodes: the same as for a plan, all pods, all nodes and their attach limits.
+    /// What cannot come back without some nodes: the same as for a plan, all pods, all nodes, and what CSI
+    /// drivers say of them and of their storage.
     NodeLoss,
     /// Hazards in existing objects: volumes with their storage, namespaces, nodes, and the claims that pods use.
     Verdicts,
@@ -104,7 +105,9 @@ fn is_kept(found: &DumpObject<'_>, purpose: ReadPurpose<'_>) -> bool {
         ReadPurpose::Explanation => {
             watched(found).is_none_or(|watched| watched == ResourceKind::Pods)
         }
-        ReadPurpose::NodeLoss => matches!(&*found.kind, "Pod" | "Node" | "CSINode"),
+        ReadPurpose::NodeLoss => {
+            matches!(&*found.kind, "Pod" | "Node" | "CSINode" | "CSIDriver" | "CSIStorageCapacity")
+        }
         ReadPurpose::Verdicts => is_evidence,
         ReadPurpose::Manifests(ids) => {
             let metadata = || NamedMetadata::of(found.text);

@@ -93,8 +93,20 @@ const PODS: &str = "/api/v1/pods";
 pub(in crate::cli) const NAMESPACES: &str = "/api/v1/namespaces";
 /// Where a cluster lists its nodes.
 pub(in crate::cli) const NODES: &str = "/api/v1/nodes";
-/// Where a cluster lists its CSINodes.
-const CSI_NODES: &str = "/apis/storage.k8s.io/v1/csinodes";
+/// Where a cluster lists what drivers say, and what it says.
+const OF_DRIVERS: [(&str, Collection, &str); 3] = [
+    ("/apis/storage.k8s.io/v1/csinodes", Collection::CsiNodes, "how many PVs a Node can attach"),
+    (
+        "/apis/storage.k8s.io/v1/csidrivers",
+        Collection::Drivers,
+        "which drivers say how much storage they have",
+    ),
+    (
+        "/apis/storage.k8s.io/v1/csistoragecapacities",
+        Collection::StorageCapacities,
+        "how much storage drivers have",
+    ),
+];
 /// From this many objects on, several threads read them and a progress bar is shown.
 const MANY: usize = 10_000;
 /// Objects that are read between two steps of the bar.
@@ -150,11 +162,12 @@ impl StorageState {
                     state.text(&cluster.get(path)?, CLUSTER, purpose)?;
                     state.listed.add(collection);
                 }
-                if !state.list(&cluster, CSI_NODES, Collection::CsiNodes, purpose)? {
-                    state.notes.push(format!(
-                        "you may not list {CSI_NODES}: how many PVs a Node can attach is not known; use an account that \
-                         may, or a dump"
-                    ));
+                for (path, collection, what) in OF_DRIVERS {
+                    if !state.list(&cluster, path, collection, purpose)? {
+                        state.notes.push(format!(
+                            "you may not list {path}: {what} is not known; use an account that may, or a dump"
+                        ));
+                    }
                 }
                 state.list_tenants(&cluster, purpose)?;
             }

@@ -3,6 +3,7 @@
 //! The core decides (`binding::judge_node_loss`); here its objects are read and its answer is printed. That objects are
 //! absent must be proven: without a list of nodes there is no answer.
 
+mod drivers;
 mod render;
 mod report;
 mod targets;
@@ -11,10 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::report::NodeLossReport;
 use self::targets::AffectedNodes;
-use crate::api::attachment::csi_node;
 use crate::api::placed_pod::placed_pod;
 use crate::api::scheduling::host;
-use crate::binding::{Collection, NodeLoss, NodeLossReason, judge_node_loss};
+use crate::binding::{Collection, NodeLoss, judge_node_loss};
 use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::input::dump::StorageState;
@@ -24,7 +24,7 @@ use crate::cli::input::text::error_reason;
 use crate::cli::output::Colour;
 use crate::cli::preview::settled::SettledCluster;
 use crate::cli::render::write;
-use crate::model::{CsiNode, Host, PlacedPod, PodKey};
+use crate::model::{Host, PlacedPod, PodKey};
 
 /// Runs the command for the nodes that its arguments name.
 pub(super) fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
     let hosts = hosts(state)?;
     let affected = AffectedNodes::of(arguments, &hosts, &state.source)?;
     let ReadPods { pods, notes } = ReadPods::of(state);
-    let csi_nodes = csi_nodes(state)?;
+    let drivers = drivers::evidence(state)?;
     let outcome = judge_node_loss(&NodeLoss {
         hosts: &hosts,
         gone: &affected.gone,
@@ -42,13 +42,11 @@ pub(super) fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
         pods: &pods,
         view: &state.view,
         listed: &state.listed,
-        csi_nodes: csi_nodes.as_deref(),
+        drivers: &drivers,
     });
     let mut report = NodeLossReport::of(&affected, &hosts, &outcome);
     let is_whole = notes.is_empty() && denied.is_empty();
-    let mut reasons = outcome.pods.iter().flat_map(|pod| &pod.reasons);
-    let lacks_limits = reasons.any(|reason| *reason == NodeLossReason::AttachLimitsNotKnown);
-    let limits = lacks_limits.then(|| lack_of_limits(state));
+    let limits = drivers::notes(state, &outcome);
     report.notes.splice(0..0, notes.into_iter().chain(limits).chain(denied.notes()));
     write(&report, &arguments.output, Colour::Off)?;
     let is_clean = is_whole && report.is_clean();
@@ -73,34 +71,6 @@ fn hosts(state: &StorageState) -> Result<Vec<Host>, Failure> {
         hosts.insert(host.node.name.clone(), host);
     }
     Ok(hosts.into_values().collect())
-}
-
-/// The CSINodes; absent if the input does not show all of them. Of two of one name the later counts.
-fn csi_nodes(state: &StorageState) -> Result<Option<Vec<CsiNode>>, Failure> {
-    if !state.listed.has(Collection::CsiNodes) {
-        return Ok(None);
-    }
-    let mut found: BTreeMap<Box<str>, CsiNode> = BTreeMap::new();
-    for other in state.others.iter().filter(|other| *other.kind == *"CSINode") {
-        let node = csi_node(&other.text).map_err(|error| {
-            let (source, name, reason) =
-                (&state.source, &other.metadata.name, error_reason(&error));
-            Failure::usage(format!(
-                "{source}: CSINode {name} cannot be read: {reason}; make a new dump"
-            ))
-        })?;
-        found.insert(node.name.clone(), node);
-    }
-    Ok(Some(found.into_values().collect()))
-}
-
-/// Why the attach limits of nodes are not known, and what to do.
-fn lack_of_limits(state: &StorageState) -> String {
-    let denied = state.notes.first().cloned();
-    denied.unwrap_or_else(|| {
-        let lacks = lacks(&state.source, &state.listed, &[Collection::CsiNodes].into());
-        format!("how many PVs a Node can attach is not known: {lacks}")
-    })
 }
 
 /// The pods that have not finished, and what is not known of others.

@@ -20,9 +20,8 @@ const KIND: &str = "NodeLossPlan";
 const LIMITS: [&str; 2] = [
     "this is the volume part only: PVs, nodeSelector, required node affinity and cordons count; taints, resources, ports, \
      affinity between pods, preemption and disruption budgets do not",
-    "of PVs, node affinity, zone labels, ReadWriteOncePod and the attach limits of CSI drivers count; the capacity of storage \
-     pools and in-tree sources do not; each pod is judged alone beside the pods that stay, so two that come back may lack \
-     room for both",
+    "of PVs, node affinity, zone labels, ReadWriteOncePod, attach limits and storage capacity of CSI drivers count, in-tree \
+     sources do not; each pod is judged alone beside the pods that stay, so two that come back may lack room for both",
 ];
 
 /// The whole report.

@@ -40,6 +40,7 @@ type PodName = (String, String);
 
 fn what_cannot_come_back_does_not() {
     let plane = Plane::start(Peers::Everyone).unwrap_or_else(|error| panic!("{error}"));
+    post(&plane, "/apis/storage.k8s.io/v1/csidrivers", &Scene::pooled_driver());
     let count = if extent().is_full { CLUSTERS_FULL } else { CLUSTERS };
     let scenes: Vec<Scene> = (0..count).map(Scene::new).collect();
     let (mut tally, mut wrong) = (BTreeMap::<String, usize>::new(), Vec::new());
@@ -65,6 +66,7 @@ fn what_cannot_come_back_does_not() {
         "no_free_volume",
         "attach_limit",
         "claim_in_use",
+        "no_capacity",
     ] {
         assert!(tally.contains_key(outcome), "no pod or claim is {outcome}: {tally:?}");
     }
@@ -93,6 +95,9 @@ fn create(plane: &Plane, scene: &Scene) {
     for (path, object) in scene.frame() {
         post(plane, path, &object);
     }
+    let capacities =
+        format!("/apis/storage.k8s.io/v1/namespaces/{}/csistoragecapacities", scene.name);
+    scene.capacities().iter().for_each(|capacity| post(plane, &capacities, capacity));
     for node in &scene.nodes {
         post(plane, NODES, &scene.node(node));
         post(plane, "/apis/storage.k8s.io/v1/csinodes", &Scene::csi_node(node));

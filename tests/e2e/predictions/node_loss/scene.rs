@@ -62,6 +62,8 @@ pub(super) struct Scene {
     waiting: usize,
     /// The zones for which a provisioner makes volumes; none without a provisioner.
     provisioned: Option<Vec<String>>,
+    /// What the provisioner says that it has in a zone, each; none if it says nothing.
+    pools: Option<Vec<(String, &'static str)>>,
 }
 
 /// The label by which a pod selects the nodes of its cluster.
@@ -72,6 +74,8 @@ const HOST: &str = "kubernetes.io/hostname";
 /// A driver, and a provisioner of volumes that are attached; neither is there.
 const DRIVER: &str = "disk.example.com";
 const PROVISIONER: &str = "none.example.com";
+/// A provisioner that says how much it has.
+const POOLED: &str = "pool.example.com";
 
 const ONE_NODE: &str = "ReadWriteOnce";
 
@@ -106,8 +110,11 @@ impl Scene {
             .collect();
         let free = (0..rng.below(3)).map(|_| affinity(&mut rng, &nodes, &zones)).collect();
         let waiting = usize::try_from(rng.below(3)).unwrap();
-        let provisioned = rng.happens(300).then(|| vec![pick(&mut rng, &zones)]);
-        let mut scene = Self { name, nodes, pods: Vec::new(), bound, free, waiting, provisioned };
+        let provisioned = rng.happens(400).then(|| vec![pick(&mut rng, &zones)]);
+        let is_pooled = provisioned.is_some() && rng.happens(700);
+        let pools = is_pooled.then(|| pools(&mut rng, &zones));
+        let pods = Vec::new();
+        let mut scene = Self { name, nodes, pods, bound, free, waiting, provisioned, pools };
         for index in 0..if is_crowded { 4 } else { 2 } {
             let mut pod = scene.pod(&mut rng, &zones, index);
             if is_crowded {
@@ -158,7 +165,11 @@ impl Scene {
 
     /// Its namespace and its class.
     pub(super) fn frame(&self) -> [(&'static str, Value); 2] {
-        let provisioner = if self.provisioned.is_some() { PROVISIONER } else { STATIC };
+        let provisioner = match (&self.provisioned, &self.pools) {
+            (Some(_), Some(_)) => POOLED,
+            (Some(_), None) => PROVISIONER,
+            (None, _) => STATIC,
+        };
         let topologies = self
             .provisioned
             .as_ref()
@@ -171,6 +182,24 @@ impl Scene {
         });
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
         [("/api/v1/namespaces", namespace), ("/apis/storage.k8s.io/v1/storageclasses", class)]
+    }
+
+    /// The driver that says how much it has.
+    pub(super) fn pooled_driver() -> Value {
+        json!({"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": POOLED},
+            "spec": {"storageCapacity": true}})
+    }
+
+    /// What it says of this cluster.
+    pub(super) fn capacities(&self) -> Vec<Value> {
+        let capacity = |(index, (zone, size)): (usize, &(String, &str))| {
+            json!({
+                "apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity",
+                "metadata": {"name": format!("pool-{index}")}, "storageClassName": self.name,
+                "nodeTopology": {"matchLabels": {ZONE: zone}}, "capacity": size,
+            })
+        };
+        self.pools.iter().flatten().enumerate().map(capacity).collect()
     }
 
     /// The node as it is created.
@@ -289,6 +318,12 @@ fn node(rng: &mut SeededRng, cluster: &str, zones: &[String], index: u64) -> Nod
     };
     let (zone, fate) = (pick(rng, zones), pick(rng, fates));
     NodeSpec { name: format!("{cluster}-{index}"), zone, fate, limits: [None; 2] }
+}
+
+/// Some zones, each with room for a claim or without.
+fn pools(rng: &mut SeededRng, zones: &[String]) -> Vec<(String, &'static str)> {
+    let zones: Vec<&String> = zones.iter().filter(|_| rng.happens(800)).collect();
+    zones.into_iter().map(|zone| (zone.clone(), pick(rng, &["1023Mi", "1Gi", "5Gi"]))).collect()
 }
 
 /// Few volumes, or any number.

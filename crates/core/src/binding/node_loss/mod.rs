@@ -1,12 +1,13 @@
 //! Which pods and claims cannot come back when nodes are gone or drained: the volume part of it.
 //!
 //! Kubernetes: `pkg/scheduler/framework/plugins`, asked of every node that is left: `volumebinding/binder.go`,
-//! `FindPodVolumes`; `volumezone`; `volumerestrictions` as to `ReadWriteOncePod`; `nodevolumelimits` of CSI drivers. A pod's
+//! `FindPodVolumes` and `hasEnoughCapacity`; `volumezone`; `volumerestrictions` as to `ReadWriteOncePod`; `nodevolumelimits` of CSI drivers. A pod's
 //! `nodeSelector`, required node affinity and cordons count, taints do not. Not here: taints, resources, ports, affinity
-//! between pods, preemption, disruption budgets; of volumes the capacity of storage pools, in-tree sources and
-//! VolumeAttachments that no pod has. Each pod is judged alone, beside the pods that stay.
+//! between pods, preemption, disruption budgets; of volumes in-tree sources and VolumeAttachments
+//! that no pod has. Each pod is judged alone, beside the pods that stay.
 
 mod after;
+mod capacity;
 mod claims;
 mod needs;
 mod pods;
@@ -17,7 +18,9 @@ mod tests;
 mod uses;
 
 use self::after::NodesAfter;
-pub use self::question::{DisplacedPod, NodeLoss, NodeLossOutcome, UnreachableClaim};
+pub use self::question::{
+    DisplacedPod, DriverEvidence, NodeLoss, NodeLossOutcome, UnreachableClaim,
+};
 pub use self::reason::{ClaimProblem, NodeLossReason, NodeNames, VolumeProblem};
 use crate::model::PlacedPod;
 

@@ -6,6 +6,7 @@ use super::super::choice::{Choice, choose_besides};
 use super::super::collections::Collection;
 use super::super::fit::FitCheck;
 use super::after::NodesAfter;
+use super::capacity::{Assumption, Capacity};
 use super::question::NodeLoss;
 use super::reason::{ClaimProblem, NodeLossReason, NodeNames, VolumeProblem};
 use super::uses::{CsiVolume, to_provision};
@@ -113,8 +114,10 @@ impl<'a> ClaimNeed<'a> {
             Self::Bound(key, volume) => unreachable(key, volume, after, takes),
             Self::Delayed(delayed) => {
                 let mut hosts = after.left.iter().filter(|host| takes(host));
-                let is_served = hosts.any(|host| delayed.is_served(loss, host, &mut Vec::new()));
-                (!is_served).then(|| delayed.reason(after, takes))
+                let hopeful = Assumption::Hopeful;
+                let is_served =
+                    hosts.any(|host| delayed.is_served(loss, host, hopeful, &mut Vec::new()));
+                (!is_served).then(|| delayed.reason(loss, after, takes))
             }
         }
     }
@@ -124,9 +127,16 @@ impl DelayedClaim<'_> {
     /// Returns whether the claim gets a volume on the node; a free one is added to `taken`.
     ///
     /// Kubernetes: `volumebinding/binder.go`, `FindPodVolumes` and `checkVolumeProvisions`.
-    fn is_served(&self, loss: &NodeLoss<'_>, host: &Host, taken: &mut Vec<VolumeName>) -> bool {
+    fn is_served(
+        &self,
+        loss: &NodeLoss<'_>,
+        host: &Host,
+        assumption: Assumption,
+        taken: &mut Vec<VolumeName>,
+    ) -> bool {
+        let is_provisioned = || self.capacity(loss, host).suffices(assumption);
         if let Some(selected) = self.claim.annotations.get(SELECTED_NODE) {
-            return *host.node.name == *selected && self.is_provisioned(host);
+            return *host.node.name == *selected && is_provisioned();
         }
         match choose_besides(loss.view, &self.claim, FitCheck::Scheduler(&host.node), taken) {
             Choice::Reserved(volume) | Choice::Free(volume) => {
@@ -134,26 +144,36 @@ impl DelayedClaim<'_> {
                 true
             }
             Choice::ReservedUnreachable(_) => false,
-            Choice::NoMatch => self.is_provisioned(host),
+            Choice::NoMatch => is_provisioned(),
         }
     }
 
-    fn is_provisioned(&self, host: &Host) -> bool {
-        match self.class.provisioner {
-            Provisioner::Static => false,
-            Provisioner::Named(_) => self.class.allowed_topologies.admits(&host.node),
+    /// What is had of the class's provisioner on the node.
+    fn capacity(&self, loss: &NodeLoss<'_>, host: &Host) -> Capacity {
+        if !self.class.allowed_topologies.admits(&host.node) {
+            return Capacity::Lacking;
         }
+        Capacity::of(loss, self.class, &self.claim.request, host)
     }
 
     /// Why no node serves it.
-    fn reason(&self, after: &NodesAfter<'_>, takes: impl Fn(&Host) -> bool) -> NodeLossReason {
-        let mut left = after.left.iter().filter(|host| takes(host));
+    fn reason(
+        &self,
+        loss: &NodeLoss<'_>,
+        after: &NodesAfter<'_>,
+        takes: impl Fn(&Host) -> bool,
+    ) -> NodeLossReason {
+        let left = || after.left.iter().filter(|host| takes(host));
         let selected = self.claim.annotations.get(SELECTED_NODE);
-        let selected = selected.filter(|node| left.all(|host| *host.node.name != **node));
+        let selected = selected.filter(|node| left().all(|host| *host.node.name != **node));
+        let is_admitted = |host: &Host| self.class.allowed_topologies.admits(&host.node);
+        let is_lacking =
+            left().any(|host| is_admitted(host) && self.capacity(loss, host) == Capacity::Lacking);
         let class = self.class.name.clone();
         let problem = match (selected, &self.class.provisioner) {
             (Some(node), _) => ClaimProblem::SelectedNode(node.into()),
             (None, Provisioner::Static) => ClaimProblem::NoFreeVolume(class),
+            (None, Provisioner::Named(_)) if is_lacking => ClaimProblem::NoCapacity(class),
             (None, Provisioner::Named(_)) => ClaimProblem::NoTopology(class),
         };
         NodeLossReason::Claim { claim: self.key.clone(), problem }
@@ -163,7 +183,12 @@ impl DelayedClaim<'_> {
 /// Returns whether the node serves all needs at once.
 ///
 /// Kubernetes: `volumebinding/binder.go`, `findMatchingVolumes`: the smallest claim chooses first.
-pub(super) fn are_served(loss: &NodeLoss<'_>, needs: &[ClaimNeed<'_>], host: &Host) -> bool {
+pub(super) fn are_served(
+    loss: &NodeLoss<'_>,
+    needs: &[ClaimNeed<'_>],
+    host: &Host,
+    assumption: Assumption,
+) -> bool {
     let mut delayed: Vec<&DelayedClaim<'_>> = Vec::new();
     for need in needs {
         match need {
@@ -176,7 +201,7 @@ pub(super) fn are_served(loss: &NodeLoss<'_>, needs: &[ClaimNeed<'_>], host: &Ho
     }
     delayed.sort_by(|a, b| a.claim.request.cmp(&b.claim.request));
     let mut taken = Vec::new();
-    delayed.into_iter().all(|one| one.is_served(loss, host, &mut taken))
+    delayed.into_iter().all(|one| one.is_served(loss, host, assumption, &mut taken))
 }
 
 /// The volume that a claim is bound to.

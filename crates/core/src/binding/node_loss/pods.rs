@@ -1,6 +1,7 @@
 //! Whether a pod can come back on one of the nodes that are left.
 
 use super::after::NodesAfter;
+use super::capacity::Assumption;
 use super::needs::{ClaimNeed, are_served};
 use super::question::{DisplacedPod, NodeLoss};
 use super::reason::{ClaimProblem, NodeLossReason, NodeNames};
@@ -57,12 +58,23 @@ fn unserved(
 ) -> Vec<NodeLossReason> {
     let takes = |host: &Host| pod.constraints.passes_cordon(host);
     let hosts = after.left.iter().filter(|host| takes(host));
-    let serving: Vec<&Host> = hosts.filter(|host| are_served(loss, needs, host)).collect();
+    let serves = |host: &&Host, assumption| are_served(loss, needs, host, assumption);
+    let serving: Vec<&Host> = hosts.filter(|host| serves(host, Assumption::Hopeful)).collect();
     let selected = serving.iter().copied().filter(|host| pod.constraints.selects(&host.node));
     let selected: Vec<&Host> = selected.collect();
     if !selected.is_empty() {
         let wanted = needs.iter().filter_map(ClaimNeed::csi_volume).collect();
-        return after.uses.lack_of_room(loss, &wanted, &selected).into_iter().collect();
+        let lack = |hosts: &[&Host]| after.uses.lack_of_room(loss, &wanted, hosts);
+        let proven = selected.iter().copied().filter(|host| serves(host, Assumption::Proven));
+        let proven: Vec<&Host> = proven.collect();
+        return match lack(&selected) {
+            Some(reason) => vec![reason],
+            // It is enough that one node surely has the capacity and the room.
+            None if proven.is_empty() || lack(&proven).is_some() => {
+                vec![NodeLossReason::CapacityNotKnown]
+            }
+            None => Vec::new(),
+        };
     }
     if !serving.is_empty() {
         let names = serving.into_iter().map(|host| host.node.name.clone()).collect();

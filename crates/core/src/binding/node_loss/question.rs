@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use super::super::collections::ListedCollections;
 use super::super::view::View;
 use super::reason::NodeLossReason;
-use crate::model::{ClaimKey, CsiNode, Host, PlacedPod, PodKey, VolumeName};
+use crate::model::{
+    ClaimKey, CsiDriver, CsiNode, Host, PlacedPod, PodKey, StorageCapacity, VolumeName,
+};
 
 /// The question: these nodes go, or are drained, in a cluster of these objects.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +24,19 @@ pub struct NodeLoss<'a> {
     pub view: &'a View,
     /// Which of them are all in the view.
     pub listed: &'a ListedCollections,
-    /// Every CSINode; absent where not all are known.
-    pub csi_nodes: Option<&'a [CsiNode]>,
+    /// What is known of CSI drivers.
+    pub drivers: &'a DriverEvidence,
+}
+
+/// What drivers say of nodes and of their storage. Each list is complete, or absent where not all objects are known.
+#[derive(Clone, Debug, Default)]
+pub struct DriverEvidence {
+    /// Every CSINode.
+    pub csi_nodes: Option<Vec<CsiNode>>,
+    /// Every CSIDriver.
+    pub drivers: Option<Vec<CsiDriver>>,
+    /// Every CSIStorageCapacity.
+    pub capacities: Option<Vec<StorageCapacity>>,
 }
 
 /// The answer, in the order of namespaces and names.

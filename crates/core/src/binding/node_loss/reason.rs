@@ -44,6 +44,8 @@ pub enum NodeLossReason {
     },
     /// Nodes are left that take the pod; how many volumes they can attach is not known.
     AttachLimitsNotKnown,
+    /// Nodes are left that take the pod if drivers have the capacity for its volumes, which is not known.
+    CapacityNotKnown,
 }
 
 /// What is the matter with the volume of a bound claim.
@@ -73,6 +75,8 @@ pub enum ClaimProblem {
     NoFreeVolume(ClassName),
     /// The same; the class has a provisioner, but not for the nodes that are left.
     NoTopology(ClassName),
+    /// The same; the driver has no CSIStorageCapacity with room for it on the nodes that are left.
+    NoCapacity(ClassName),
     /// Its class does not wait for a pod: which nodes will reach its volume is not known.
     NotBound,
     /// Its provisioner was asked for a volume on this node, which takes no pod any more.
@@ -97,6 +101,7 @@ impl NodeLossReason {
             Self::PodSelector { .. } => "pod_selector",
             Self::AttachLimit { .. } => "attach_limit",
             Self::AttachLimitsNotKnown => "attach_limits_not_known",
+            Self::CapacityNotKnown => "capacity_not_known",
         }
     }
 
@@ -108,7 +113,7 @@ impl NodeLossReason {
             Self::VolumesApart { .. } | Self::PodSelector { .. } | Self::AttachLimit { .. } => {
                 false
             }
-            Self::AttachLimitsNotKnown => true,
+            Self::AttachLimitsNotKnown | Self::CapacityNotKnown => true,
         }
     }
 
@@ -119,7 +124,8 @@ impl NodeLossReason {
             Self::VolumesApart { .. }
             | Self::PodSelector { .. }
             | Self::AttachLimit { .. }
-            | Self::AttachLimitsNotKnown => None,
+            | Self::AttachLimitsNotKnown
+            | Self::CapacityNotKnown => None,
         }
     }
 
@@ -137,6 +143,9 @@ impl NodeLossReason {
                 "add a Node, or delete a pod there that uses a PV of that driver and can run elsewhere"
             }
             Self::AttachLimitsNotKnown => "make a dump with CSINodes, then ask again",
+            Self::CapacityNotKnown => {
+                "make a dump with CSIDrivers and CSIStorageCapacities, then ask again"
+            }
         }
     }
 }
@@ -184,6 +193,7 @@ impl ClaimProblem {
         match self {
             Self::NoFreeVolume(_) => "no_free_volume",
             Self::NoTopology(_) => "no_topology",
+            Self::NoCapacity(_) => "no_capacity",
             Self::NotBound => "not_bound",
             Self::SelectedNode(_) => "selected_node",
             Self::InUse(_) => "claim_in_use",
@@ -195,7 +205,11 @@ impl ClaimProblem {
 
     fn is_unknown(&self) -> bool {
         match self {
-            Self::NoFreeVolume(_) | Self::NoTopology(_) | Self::InUse(_) | Self::Missing => false,
+            Self::NoFreeVolume(_)
+            | Self::NoTopology(_)
+            | Self::NoCapacity(_)
+            | Self::InUse(_)
+            | Self::Missing => false,
             Self::NotBound | Self::SelectedNode(_) | Self::ClassNotKnown(_) | Self::NotKnown => {
                 true
             }
@@ -208,6 +222,7 @@ impl ClaimProblem {
             Self::NoTopology(_) => {
                 "create the PVC with a StorageClass whose allowedTopologies admit a remaining Node"
             }
+            Self::NoCapacity(_) => "add storage to the pool of the driver, or request less",
             Self::NotBound => {
                 "wait until it is Bound (bindery explain shows what it needs), then ask again"
             }
@@ -241,6 +256,10 @@ impl fmt::Display for NodeLossReason {
             }
             Self::AttachLimitsNotKnown => f.write_str(
                 "how many PVs the remaining Nodes can still attach is not known: the input does not hold all CSINodes",
+            )?,
+            Self::CapacityNotKnown => f.write_str(
+                "whether drivers have room for the PVs of the pod on the remaining Nodes is not known: the input does not \
+                 hold all CSIDrivers and CSIStorageCapacities",
             )?,
         }
         let follows = match (self.claim(), self.is_unknown()) {
@@ -290,6 +309,11 @@ impl fmt::Display for ClaimProblem {
                 f,
                 "is not bound: no remaining Node reaches a free PV for it, and allowedTopologies of StorageClass \
                  \"{class}\" admit none of them"
+            ),
+            Self::NoCapacity(class) => write!(
+                f,
+                "is not bound: no remaining Node reaches a free PV for it, and no CSIStorageCapacity of StorageClass \"{class}\" \
+                 has room for it there"
             ),
             Self::NotBound => f.write_str(
                 "is not bound and does not wait for a pod: which Nodes will reach its PV is not known",

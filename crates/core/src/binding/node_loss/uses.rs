@@ -53,7 +53,7 @@ impl<'a> StayingUses<'a> {
         if wanted.is_empty() {
             return None;
         }
-        if loss.csi_nodes.is_none() {
+        if loss.drivers.csi_nodes.is_none() {
             return Some(NodeLossReason::AttachLimitsNotKnown);
         }
         let mut drivers = BTreeSet::new();
@@ -76,7 +76,7 @@ impl<'a> StayingUses<'a> {
     ) -> Option<Box<str>> {
         let none = BTreeSet::new();
         let there = self.volumes.get(node).unwrap_or(&none);
-        let csi_node = loss.csi_nodes?.iter().find(|one| *one.name == *node)?;
+        let csi_node = loss.drivers.csi_nodes.as_ref()?.iter().find(|one| *one.name == *node)?;
         let is_full = |driver: &str, limit: u32| {
             let of_driver = |(of, _): &&CsiVolume| **of == *driver;
             let added = wanted.difference(there).filter(of_driver).count();

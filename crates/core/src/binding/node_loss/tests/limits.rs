@@ -2,7 +2,10 @@
 //! labels of volumes.
 
 use super::*;
-use crate::model::{AccessModes, RegisteredDriver, Storage, StorageKind};
+use crate::model::{
+    AccessModes, CsiDriver, CsiNode, Quantity, RegisteredDriver, Selector, Storage,
+    StorageCapacity, StorageKind,
+};
 
 const DRIVER: &str = "csi.example";
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -31,7 +34,7 @@ impl Cluster {
                 registered(*max),
             ],
         };
-        self.csi_nodes = Some(limits.iter().map(node).collect());
+        self.drivers.csi_nodes = Some(limits.iter().map(node).collect());
         self
     }
 }
@@ -108,12 +111,12 @@ fn a_volume_to_be_provisioned_is_counted_for_its_driver() {
 #[test]
 fn limits_that_are_not_known_make_it_unknown_where_they_count() {
     let mut cluster = crowded(None);
-    cluster.csi_nodes = None;
+    cluster.drivers.csi_nodes = None;
     let outcome = cluster.judge(&["a1"], &[]);
     assert_eq!(cluster.labels().0, ["attach_limits_not_known"]);
     assert!(outcome.pods[0].reasons.iter().all(NodeLossReason::is_unknown));
     let mut plain = Cluster::new().pair("data", NodeAffinity::Unrestricted).web(&["data"]);
-    plain.csi_nodes = None;
+    plain.drivers.csi_nodes = None;
     assert_eq!(plain.labels().0, Vec::<&str>::new());
 }
 
@@ -172,4 +175,56 @@ fn zone_labels_of_a_volume_keep_its_pod_in_its_zones() {
     );
     assert_eq!(of("a__b").cordon(&["a2"]).labels(), (vec![], vec![]));
     assert_eq!(of("c").labels(), (vec!["volume_unreachable"], vec![]));
+}
+
+/// A claim of 1Gi and one of 10Gi; the driver says what its pool in zone b has room for.
+fn provisioned(volume_max: Option<&str>) -> Cluster {
+    let class = late(Provisioner::Named(DRIVER.into()), NodeAffinity::Unrestricted);
+    let request = Quantity::parse("10Gi").unwrap();
+    let large = Claim { request, ..delayed("large") };
+    let mut cluster = Cluster::new().class(class).claim(large).web(&["large"]);
+    let driver =
+        CsiDriver { name: DRIVER.into(), is_attach_required: false, has_storage_capacity: true };
+    cluster.drivers.drivers = Some(vec![driver]);
+    cluster.drivers.capacities = Some(vec![StorageCapacity {
+        class: ClassName::new("late"),
+        nodes: Selector::new(vec![Term::equals("zone", "b").unwrap()]),
+        volume_max: volume_max.map(|text| Quantity::parse(text).unwrap()),
+    }]);
+    cluster
+}
+
+#[test]
+fn a_volume_is_provisioned_where_the_driver_has_room() {
+    for (volume_max, expected) in
+        [(Some("10Gi"), vec![]), (Some("9Gi"), vec!["no_capacity"]), (None, vec!["no_capacity"])]
+    {
+        assert_eq!(provisioned(volume_max).labels().0, expected, "{volume_max:?}");
+    }
+    assert_eq!(provisioned(Some("10Gi")).cordon(&["b1"]).labels().0, ["no_capacity"]);
+    let mut other = provisioned(None);
+    other.drivers.drivers.as_mut().unwrap()[0].has_storage_capacity = false;
+    assert_eq!(other.labels().0, Vec::<&str>::new());
+    let mut elsewhere = provisioned(Some("10Gi"));
+    elsewhere.drivers.capacities.as_mut().unwrap()[0].class = ClassName::new("other");
+    assert_eq!(elsewhere.labels().0, ["no_capacity"]);
+}
+
+#[test]
+fn capacity_that_is_not_known_makes_it_unknown() {
+    type Forget = fn(&mut DriverEvidence);
+    let forget: [Forget; 2] = [|known| known.drivers = None, |known| known.capacities = None];
+    for forget in forget {
+        let mut cluster = provisioned(Some("10Gi"));
+        forget(&mut cluster.drivers);
+        assert_eq!(cluster.labels().0, ["capacity_not_known"]);
+        let outcome = cluster.judge(&["a1"], &[]);
+        assert!(outcome.pods[0].reasons.iter().all(NodeLossReason::is_unknown));
+        // A free volume needs no capacity.
+        let free = cluster.volume(Volume {
+            capacity: Quantity::parse("10Gi").unwrap(),
+            ..free("pv-1", only("zone", "b"))
+        });
+        assert_eq!(free.labels().0, Vec::<&str>::new());
+    }
 }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use crate::binding::tests::{claim, volume};
 use crate::binding::{
-    Collection, ListedCollections, NodeLoss, NodeLossOutcome, NodeLossReason, Observed, View,
-    judge_node_loss,
+    Collection, DriverEvidence, ListedCollections, NodeLoss, NodeLossOutcome, NodeLossReason,
+    Observed, View, judge_node_loss,
 };
 use crate::model::annotations::{BIND_COMPLETED, SELECTED_NODE};
 use crate::model::{
     Backend, BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, ClassRequest, Constraints,
-    CsiNode, DefaultMark, Expansion, Host, Node, NodeAffinity, NodeExpression, NodeTerm, PlacedPod,
-    Pod, PodKey, PodOrigin, Provisioner, Reservation, Term, Toleration, Uid, Volume, VolumeName,
+    DefaultMark, Expansion, Host, Node, NodeAffinity, NodeExpression, NodeTerm, PlacedPod, Pod,
+    PodKey, PodOrigin, Provisioner, Reservation, Term, Toleration, Uid, Volume, VolumeName,
     VolumePhase,
 };
 
@@ -25,7 +25,7 @@ struct Cluster {
     pods: Vec<PlacedPod>,
     view: View,
     listed: ListedCollections,
-    csi_nodes: Option<Vec<CsiNode>>,
+    drivers: DriverEvidence,
 }
 
 pub(super) fn host(name: &str, zone: &str) -> Host {
@@ -36,6 +36,12 @@ pub(super) fn host(name: &str, zone: &str) -> Host {
 /// The nodes whose label has one of these values.
 pub(super) fn within(key: &str, values: &[&str]) -> NodeTerm {
     NodeTerm::new(vec![NodeExpression::new(key, "In", values).unwrap()], Vec::new())
+}
+
+/// No driver has an object, and none has a limit.
+pub(super) fn known_drivers() -> DriverEvidence {
+    let (csi_nodes, drivers, capacities) = (Some(Vec::new()), Some(Vec::new()), Some(Vec::new()));
+    DriverEvidence { csi_nodes, drivers, capacities }
 }
 
 fn only(key: &str, value: &str) -> NodeAffinity {
@@ -103,7 +109,7 @@ impl Cluster {
             pods: Vec::new(),
             view: View::default(),
             listed: ListedCollections::everything().clone(),
-            csi_nodes: Some(Vec::new()),
+            drivers: known_drivers(),
         }
     }
 
@@ -148,10 +154,9 @@ impl Cluster {
     fn judge(&self, gone: &[&str], drained: &[&str]) -> NodeLossOutcome {
         let set = |names: &[&str]| names.iter().map(|name| Box::from(*name)).collect();
         let (gone, drained): (BTreeSet<Box<str>>, BTreeSet<Box<str>>) = (set(gone), set(drained));
-        let Self { hosts, pods, view, listed, csi_nodes } = self;
-        let csi_nodes = csi_nodes.as_deref();
+        let Self { hosts, pods, view, listed, drivers } = self;
         let (gone, drained) = (&gone, &drained);
-        judge_node_loss(&NodeLoss { hosts, gone, drained, pods, view, listed, csi_nodes })
+        judge_node_loss(&NodeLoss { hosts, gone, drained, pods, view, listed, drivers })
     }
 
     /// The labels of the reasons for the pod `web` if `a1` goes, and for the claims.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{bound, delayed, free, host, key, late, pod, within};
+use super::{bound, delayed, free, host, key, known_drivers, late, pod, within};
 use crate::binding::{ListedCollections, NodeLoss, Observed, View, judge_node_loss};
 use crate::model::{Claim, Host, NodeAffinity, PlacedPod, Provisioner, Term, Volume};
 
@@ -198,7 +198,7 @@ proptest! {
         let listed = ListedCollections::everything();
         let loss = NodeLoss {
             hosts: &hosts, gone: &gone, drained: &drained, pods: &pods, view: &view, listed,
-            csi_nodes: Some(&[]),
+            drivers: &known_drivers(),
         };
         let outcome = judge_node_loss(&loss);
         let (node, used, waiting, _) = &scene.pod;

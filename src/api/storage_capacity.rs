@@ -1,4 +1,4 @@
-//! CSIStorageCapacity: wire form to model.
+//! `CSIStorageCapacity`: wire form to model.
 
 use serde::de::Error;
 
@@ -15,7 +15,7 @@ wire! {
     }
 }
 
-/// Reads a CSIStorageCapacity from its JSON text. A selector that means nothing admits no node.
+/// Reads a `CSIStorageCapacity` from its JSON text. A selector that means nothing admits no node.
 ///
 /// Kubernetes: `volumebinding/binder.go`, `nodeHasAccess`.
 pub fn storage_capacity(text: &str) -> Result<StorageCapacity, serde_json::Error> {

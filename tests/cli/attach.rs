@@ -1,9 +1,8 @@
 //! `bindery explain` of a pod that has a node and does not start: what its volume waits for on the way there, whose turn
 //! it is, and what is safe.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::cluster::run_against;
 use super::schemas::expect_valid;
 use crate::Folder;
 
@@ -34,7 +33,7 @@ items:
 "#;
 
 /// The state with an attachment of the volume to a node.
-fn attached(node: &str, status: &str) -> String {
+pub(super) fn attached(node: &str, status: &str) -> String {
     format!(
         "{STATE}- {{kind: VolumeAttachment, metadata: {{name: csi-1}}, spec: {{attacher: csi.example, nodeName: {node}, \
          source: {{persistentVolumeName: disk}}}}, status: {status}}}\n"
@@ -48,7 +47,8 @@ fn held() -> String {
     format!("{}{old}", attached("n1", "{attached: true}"))
 }
 
-fn event(reason: &str, message: &str) -> String {
+/// An event about the pod.
+pub(super) fn event(reason: &str, message: &str) -> String {
     format!(
         "- {{kind: Event, metadata: {{name: e1, namespace: db}}, involvedObject: {{kind: Pod, namespace: db, name: web}}, \
          reason: {reason}, message: '{message}', source: {{component: kubelet}}}}\n"
@@ -302,135 +302,4 @@ fn a_node_says_whether_it_runs_and_what_is_attached() {
         none.stderr.contains("Node \"n3\" does not exist in stdin; there is n1, n2"),
         "{none:?}"
     );
-}
-
-/// What a cluster with these objects answers to an account that may not read `denied`.
-fn answer(state: &Value, denied: &[&str], path: &str) -> (u16, Value) {
-    let status = |code: u16, message: &str| {
-        (code, json!({"kind": "Status", "status": "Failure", "code": code, "message": message}))
-    };
-    if denied.iter().any(|part| path.ends_with(part)) {
-        return status(403, "you cannot list this");
-    }
-    let items = state["items"].as_array().expect("a list");
-    let of_kind =
-        |kind: &str| -> Vec<&Value> { items.iter().filter(|item| item["kind"] == kind).collect() };
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let kind = match name.split('?').next().unwrap_or_default() {
-        "persistentvolumes" => "PersistentVolume",
-        "persistentvolumeclaims" => "PersistentVolumeClaim",
-        "storageclasses" => "StorageClass",
-        "volumeattachments" => "VolumeAttachment",
-        "csidrivers" => "CSIDriver",
-        "csinodes" => "CSINode",
-        "nodes" => "Node",
-        "pods" => "Pod",
-        "events" => "Event",
-        "web" => return (200, of_kind("Pod")[0].clone()),
-        "data" => return (200, of_kind("PersistentVolumeClaim")[0].clone()),
-        _ => return status(404, "not found"),
-    };
-    (200, json!({"kind": format!("{kind}List"), "items": of_kind(kind)}))
-}
-
-/// Which step is unknown, and which permission is missing; never an answer that is clean.
-#[test]
-fn a_missing_permission_is_named_and_ends_no_explanation() {
-    let text = format!(
-        "{}{}",
-        attached("n2", "{attached: true}"),
-        event("FailedMount", "MountVolume.SetUp failed for volume \"disk\" : wrong fs type")
-    );
-    let state = bindery::document::read(&text).expect("YAML")[0].to_json();
-    let storage = &["/persistentvolumes", "/persistentvolumeclaims", "/storageclasses"];
-    let unseen = "whether PV \"disk\" is attached to node \"n2\" is not known: the PV was not read; the kubelet last \
-        said: MountVolume.SetUp failed";
-    for (target, denied, said) in [
-        (
-            "pod/web",
-            &["/persistentvolumes"][..],
-            &[unseen, "may not list the PersistentVolumes of the cluster"][..],
-        ),
-        (
-            "pod/web",
-            storage,
-            &[unseen, "PersistentVolumes and PersistentVolumeClaims and StorageClasses"],
-        ),
-        (
-            "pvc/data",
-            &["/persistentvolumes"],
-            &["is bound to PV \"disk\"; its pod waits on node \"n2\"", unseen],
-        ),
-        (
-            "pvc/data",
-            &["/db/pods"],
-            &["whether its PV is on its way to a node is not known: the cluster denies access"],
-        ),
-        (
-            "pod/web",
-            &["/storageclasses"],
-            &["what depends on StorageClasses is not known: the cluster denies access to \
-            /apis/storage.k8s.io/v1/storageclasses: you cannot list this"],
-        ),
-        (
-            "pod/web",
-            &["/volumeattachments"],
-            &["not all VolumeAttachments are known", "volumeattachments: you cannot"],
-        ),
-        (
-            "pod/web",
-            &["/csidrivers"],
-            &["not all CSIDrivers are known", "csidrivers: you cannot list this"],
-        ),
-        (
-            "pod/web",
-            &["/csinodes"],
-            &["not all CSINodes are known", "csinodes: you cannot list this"],
-        ),
-        (
-            "pod/web",
-            &["/api/v1/nodes", "%3Dweb"],
-            &["the Node was not read", "access to /api/v1/nodes: you cannot"],
-        ),
-        (
-            "pod/web",
-            &["/db/pods"],
-            &["which other pods use its PVCs is not known: the cluster denies access"],
-        ),
-        (
-            "node/n2",
-            &["/volumeattachments"],
-            &["how many volumes are attached is not known", "not all VolumeAttachments"],
-        ),
-        (
-            "node/n2",
-            storage,
-            &["what depends on PersistentVolumes is not known", "PVC \"db/data\" cannot be judged"],
-        ),
-    ] {
-        let (state, denied) = (state.clone(), denied.to_vec());
-        let context = format!("{target} without {denied:?}");
-        let (run, _) = run_against(
-            move |path| answer(&state, &denied, path),
-            &["explain", target, "-n", "db"],
-        );
-        for part in said {
-            assert!(run.stdout.contains(part), "{context}: {part}\n{run:?}");
-        }
-        let is_fine =
-            target == "pvc/data" || context.contains("storageclasses\"]") && said.len() == 1;
-        assert!(run.code == 1 || is_fine && run.code == 0, "{context}\n{run:?}");
-    }
-    // The object itself may not be read.
-    for (target, denied) in [
-        ("pv/disk", &["/persistentvolumes"][..]),
-        ("node/n2", &["/api/v1/nodes"]),
-        ("statefulset/web", &["/db/pods"]),
-    ] {
-        let (state, denied) = (state.clone(), denied.to_vec());
-        let arguments = ["explain", target, "-n", "db"];
-        let (run, _) = run_against(move |path| answer(&state, &denied, path), &arguments);
-        assert_eq!((run.code, run.stdout.as_str()), (4, ""), "{target}: {run:?}");
-        assert!(run.stderr.contains("use an account with the permission, or a dump"), "{run:?}");
-    }
 }

@@ -17,6 +17,7 @@ mod kubeconfig;
 mod node_loss;
 mod node_side;
 mod outputs;
+mod permissions;
 mod plan;
 mod pods;
 mod scan;

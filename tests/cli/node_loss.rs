@@ -335,11 +335,7 @@ fn a_volume_to_be_provisioned_needs_capacity() {
         let (found, label, note) = outcome(&without(kind));
         assert_eq!((found, label), (json!("unknown"), json!("capacity_not_known")), "{kind}");
         let note = note.as_str().expect("a note");
-        assert!(
-            note.contains("csidrivers,csinodes,csistoragecapacities")
-                || note.contains("csidrivers"),
-            "{note}"
-        );
+        assert!(note.contains("csidrivers,csinodes,csistoragecapacities"), "{note}");
     }
 }
 

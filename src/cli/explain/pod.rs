@@ -54,7 +54,7 @@ pub(super) fn attach(explanation: &mut Explanation, on_way: VolumesOnWay) {
 /// Adds how far the volume of a claim is on its way to the nodes of its pods.
 pub(super) fn attach_claim(explanation: &mut Explanation, on_way: VolumesOnWay) {
     if let Some((outcome, text)) = on_way.verdict() {
-        explanation.stuck |= outcome == "stuck";
+        explanation.stuck |= outcome != "waits";
         explanation.summary.extend(["; its pod ", &text]);
     }
     add(explanation, on_way);

@@ -32,8 +32,8 @@ pub(in crate::cli) const WHOLE_DUMP: &str = "kubectl get pv,pvc,sc,pods,nodes,ns
 const ATTACH_DUMP: &str =
     "kubectl get pv,pvc,sc,pods,nodes,ns,events,volumeattachments,csidrivers,csinodes -A -o yaml";
 
-/// What such a dump holds besides where volumes are to be provisioned.
-const CAPACITY_DUMP: &str = "kubectl get pv,pvc,sc,pods,nodes,ns,events,csidrivers,csinodes,csistoragecapacities -A -o yaml";
+/// What such a dump holds besides to show what is left without a node.
+pub(in crate::cli) const NODE_LOSS_DUMP: &str = "kubectl get pv,pvc,sc,pods,nodes,ns,events,csidrivers,csinodes,csistoragecapacities -A -o yaml";
 
 /// What such a dump holds besides where snapshots matter; a cluster without their kinds answers with an error.
 const SNAPSHOT_DUMP: &str =
@@ -160,6 +160,24 @@ pub(in crate::cli) fn lacks(
     listed: &ListedCollections,
     open: &BTreeSet<Collection>,
 ) -> String {
+    let of_attaching = [Collection::Attachments, Collection::Drivers, Collection::CsiNodes];
+    let dump = if open.contains(&Collection::SnapshotContents) {
+        SNAPSHOT_DUMP
+    } else if of_attaching.iter().any(|one| open.contains(one)) {
+        ATTACH_DUMP
+    } else {
+        WHOLE_DUMP
+    };
+    lacks_of(source, listed, open, dump)
+}
+
+/// The same, with the command that makes the dump.
+pub(in crate::cli) fn lacks_of(
+    source: &str,
+    listed: &ListedCollections,
+    open: &BTreeSet<Collection>,
+    dump: &str,
+) -> String {
     let mut parts: Vec<String> = Vec::new();
     for collection in open {
         let only: Vec<String> =
@@ -173,16 +191,6 @@ pub(in crate::cli) fn lacks(
             parts.push(part);
         }
     }
-    let of_attaching = [Collection::Attachments, Collection::Drivers, Collection::CsiNodes];
-    let dump = if open.contains(&Collection::SnapshotContents) {
-        SNAPSHOT_DUMP
-    } else if open.contains(&Collection::StorageCapacities) {
-        CAPACITY_DUMP
-    } else if of_attaching.iter().any(|one| open.contains(one)) {
-        ATTACH_DUMP
-    } else {
-        WHOLE_DUMP
-    };
     format!("{source} has {}; make a complete dump with {dump}", parts.join(", "))
 }
 

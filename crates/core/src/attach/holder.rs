@@ -116,28 +116,28 @@ impl AttachmentHolder {
     /// Kubernetes: `pkg/controller/volume/attachdetach/reconciler/reconciler.go`: a volume in `volumesInUse` is detached
     /// only by force, after 6 minutes and from a node that is not healthy, or from one that is out of service.
     pub(super) fn turn(&self) -> Option<Turn> {
-        if self.detach_error.is_some() && self.state != HolderNode::OutOfServiceButReady {
+        let may_run = matches!(self.state, HolderNode::Ready | HolderNode::NotReady);
+        let has_failed =
+            self.detach_error.is_some() && self.state != HolderNode::OutOfServiceButReady;
+        if has_failed || (may_run && self.is_detaching()) {
             return Some(Turn::Driver);
         }
-        match (self.state, self.used(), self.mount) {
+        let (used, mount) = (self.used(), self.mount);
+        if may_run && (used, mount) == (Use::Unused, MountReport::NotInUse) {
+            return Some(Turn::AttachDetachController);
+        }
+        match (self.state, used, mount) {
             (HolderNode::Gone | HolderNode::OutOfService, _, _) => {
                 Some(Turn::AttachDetachController)
             }
-            (HolderNode::OutOfServiceButReady | HolderNode::Unknown, _, _) => {
-                Some(Turn::Administrator)
-            }
-            (HolderNode::Ready | HolderNode::NotReady, _, _) if self.is_detaching() => {
-                Some(Turn::Driver)
-            }
-            (HolderNode::Ready | HolderNode::NotReady, Use::Unused, MountReport::NotInUse) => {
-                Some(Turn::AttachDetachController)
-            }
-            (HolderNode::Ready, Use::Unused, MountReport::InUse)
-            | (HolderNode::Ready, Use::Ending, _) => Some(Turn::Kubelet),
             (HolderNode::Ready, Use::Unused, MountReport::Unknown) => None,
-            (HolderNode::Ready, Use::Used, _) | (HolderNode::NotReady, _, _) => {
-                Some(Turn::Administrator)
-            }
+            (HolderNode::Ready, Use::Unused | Use::Ending, _) => Some(Turn::Kubelet),
+            (HolderNode::Ready, Use::Used, _)
+            | (
+                HolderNode::NotReady | HolderNode::OutOfServiceButReady | HolderNode::Unknown,
+                _,
+                _,
+            ) => Some(Turn::Administrator),
         }
     }
 

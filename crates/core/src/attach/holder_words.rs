@@ -139,8 +139,13 @@ impl AttachmentHolder {
             (HolderNode::OutOfServiceButReady, _) => {
                 "remove its taint out-of-service, then delete the pods there that use it"
             }
-            (HolderNode::NotReady | HolderNode::OutOfService | HolderNode::Gone, _)
-            | (HolderNode::Unknown, _) => "make sure that its machine is off",
+            (
+                HolderNode::NotReady
+                | HolderNode::OutOfService
+                | HolderNode::Gone
+                | HolderNode::Unknown,
+                _,
+            ) => "make sure that its machine is off",
         };
         write!(
             f,

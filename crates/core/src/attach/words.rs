@@ -25,6 +25,24 @@ impl VolumeOnNode<'_> {
             Backend::Nfs | Backend::HostPath | Backend::Local | Backend::Other => "",
         }
     }
+
+    /// That it is attached, and that the status of the node does not say so, or that this is not known.
+    fn unrecorded(&self, gap: Option<NodeStatusGap>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (volume, node) = (&self.volume.name, self.node);
+        write!(f, "PV \"{volume}\" is attached to node \"{node}\"")?;
+        match gap {
+            None => f.write_str(
+                ", but the node does not list it in status.volumesAttached yet; the attach/detach controller adds it, and \
+                 the kubelet does not mount it before; if this takes minutes, check that kube-controller-manager runs and \
+                 may update nodes/status",
+            ),
+            Some(gap) => write!(
+                f,
+                "; whether the node lists it in status.volumesAttached, without which its kubelet does not mount it, is \
+                 not known: {gap}"
+            ),
+        }
+    }
 }
 
 impl fmt::Display for VolumeOnNode<'_> {
@@ -81,17 +99,8 @@ impl fmt::Display for VolumeOnNode<'_> {
                 "driver \"{driver}\" cannot detach PV \"{volume}\" from node \"{node}\": {message}; it tries again; \
                  correct the cause, and leave the VolumeAttachment and its finalizer as they are"
             ),
-            AttachStep::ToRecord => write!(
-                f,
-                "PV \"{volume}\" is attached to node \"{node}\", but the node does not list it in \
-                 status.volumesAttached yet; the attach/detach controller adds it, and the kubelet does not mount it \
-                 before; if this takes minutes, check that kube-controller-manager runs and may update nodes/status"
-            ),
-            AttachStep::RecordUnknown(gap) => write!(
-                f,
-                "PV \"{volume}\" is attached to node \"{node}\"; whether the node lists it in status.volumesAttached, \
-                 without which its kubelet does not mount it, is not known: {gap}"
-            ),
+            AttachStep::ToRecord => self.unrecorded(None, f),
+            AttachStep::RecordUnknown(gap) => self.unrecorded(Some(*gap), f),
             AttachStep::ToMount => {
                 write!(
                     f,

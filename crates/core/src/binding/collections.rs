@@ -36,7 +36,7 @@ pub enum Collection {
     Drivers,
     /// CSINodes.
     CsiNodes,
-    /// CSIStorageCapacity objects.
+    /// `CSIStorageCapacity` objects.
     StorageCapacities,
     /// VolumeSnapshotContents.
     SnapshotContents,

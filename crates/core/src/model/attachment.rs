@@ -37,11 +37,11 @@ pub struct CsiDriver {
     pub name: Box<str>,
     /// `spec.attachRequired`; true where absent.
     pub is_attach_required: bool,
-    /// `spec.storageCapacity`: the scheduler looks at its CSIStorageCapacity objects; false where absent.
+    /// `spec.storageCapacity`: the scheduler looks at its `CSIStorageCapacity` objects; false where absent.
     pub has_storage_capacity: bool,
 }
 
-/// A CSIStorageCapacity object: how large a volume a class can have on some nodes.
+/// A `CSIStorageCapacity` object: how large a volume a class can have on some nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageCapacity {
     /// `storageClassName`.

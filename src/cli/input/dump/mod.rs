@@ -275,7 +275,9 @@ impl StorageState {
         for text in lists {
             state.text(text, name, purpose)?;
         }
-        collections.iter().for_each(|collection| state.listed.add(*collection));
+        for collection in collections {
+            state.listed.add(*collection);
+        }
         set_default_class(&mut state.view, &state.manifests);
         Ok(state)
     }

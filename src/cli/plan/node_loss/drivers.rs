@@ -7,7 +7,7 @@ use crate::api::storage_capacity::storage_capacity;
 use crate::binding::{Collection, DriverEvidence, NodeLossOutcome, NodeLossReason};
 use crate::cli::exit::Failure;
 use crate::cli::input::dump::StorageState;
-use crate::cli::input::listing::lacks;
+use crate::cli::input::listing::{NODE_LOSS_DUMP, lacks_of};
 use crate::cli::input::text::error_reason;
 
 /// The objects; each list is absent if the input does not show all of it.
@@ -68,6 +68,6 @@ pub(super) fn notes(state: &StorageState, outcome: &NodeLossOutcome) -> Vec<Stri
     if !state.notes.is_empty() {
         return state.notes.clone();
     }
-    let lacks = lacks(&state.source, &state.listed, &open);
+    let lacks = lacks_of(&state.source, &state.listed, &open, NODE_LOSS_DUMP);
     vec![format!("whether Nodes can have the PVs of all pods is not known: {lacks}")]
 }

@@ -103,7 +103,9 @@ impl Scene {
         let is_crowded = rng.happens(600);
         let mut nodes = nodes;
         if is_crowded {
-            nodes.iter_mut().for_each(|node| node.limits = limits(&mut rng));
+            for node in &mut nodes {
+                node.limits = limits(&mut rng);
+            }
         }
         let bound: Vec<VolumeSpec> = (0..=rng.below(if is_crowded { 5 } else { 3 }))
             .map(|_| volume(&mut rng, &nodes, &zones, is_crowded))

@@ -8,7 +8,7 @@ use crate::model::{Class, Host, Provisioner, Quantity};
 pub(super) enum Capacity {
     Enough,
     Lacking,
-    /// Not all CSIDrivers are known, or not all CSIStorageCapacity objects of a driver that has them.
+    /// Not all CSIDrivers are known, or not all `CSIStorageCapacity` objects of a driver that has them.
     NotKnown,
 }
 

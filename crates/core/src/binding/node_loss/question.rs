@@ -35,7 +35,7 @@ pub struct DriverEvidence {
     pub csi_nodes: Option<Vec<CsiNode>>,
     /// Every CSIDriver.
     pub drivers: Option<Vec<CsiDriver>>,
-    /// Every CSIStorageCapacity.
+    /// Every `CSIStorageCapacity`.
     pub capacities: Option<Vec<StorageCapacity>>,
 }
 

@@ -75,7 +75,7 @@ pub enum ClaimProblem {
     NoFreeVolume(ClassName),
     /// The same; the class has a provisioner, but not for the nodes that are left.
     NoTopology(ClassName),
-    /// The same; the driver has no CSIStorageCapacity with room for it on the nodes that are left.
+    /// The same; the driver has no `CSIStorageCapacity` with room for it on the nodes that are left.
     NoCapacity(ClassName),
     /// Its class does not wait for a pod: which nodes will reach its volume is not known.
     NotBound,

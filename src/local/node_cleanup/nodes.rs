@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::api::attachment::node_state;
 use crate::api::head::object_head;
 use crate::api::node::node;
-use crate::disks::{CleanupWaiting, LocalVolume, NodeOfVolume, NodeTie, creator_node, volume_loss};
+use crate::disks::{LocalVolume, NodeOfVolume, NodeTie, NodeWaiting, creator_node, volume_loss};
 use crate::local::api::{VolumeRequestError, VolumeRequests};
 use crate::model::Node;
 
@@ -109,8 +109,7 @@ impl Nodes {
             Some(NodeOfVolume { tie, ..listed.state.clone() })
         };
         if let Some(node) = creator.and_then(|name| self.0.get(name)).and_then(tied)
-            && volume_loss(volume, std::slice::from_ref(&node), false)
-                == Err(CleanupWaiting::NodeServes)
+            && volume_loss(volume, std::slice::from_ref(&node), false) == Err(NodeWaiting::Serves)
         {
             return vec![node];
         }

@@ -21,8 +21,8 @@ pub use mark::DiskMark;
 pub use names::{CreatorNode, ProvisionerName, creator_node, stated_capacity, volume_name};
 pub use node_cleanup::{
     CleanupClaim, CleanupObservation, CleanupReplicas, CleanupStep, CleanupWaiting, NodeLossKind,
-    NodeOfVolume, NodeTie, OnNodeLoss, PodState, Replica, StatefulSetReplicas, holds_up,
-    next_cleanup_step, volume_loss,
+    NodeOfVolume, NodeTie, NodeWaiting, OnNodeLoss, PodState, Replica, StatefulSetReplicas,
+    holds_up, next_cleanup_step, volume_loss,
 };
 pub use step::{
     ClaimState, DiskObservation, DiskPolicy, DiskStep, FormerVolume, OnContent, OnManualDelete,

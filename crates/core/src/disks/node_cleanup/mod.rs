@@ -5,6 +5,7 @@
 //! objects, and how long a node has been gone (the shell).
 
 mod evidence;
+mod node_waiting;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -14,5 +15,6 @@ pub use evidence::{
     CleanupClaim, CleanupReplicas, NodeLossKind, NodeOfVolume, NodeTie, OnNodeLoss, PodState,
     Replica, StatefulSetReplicas,
 };
+pub use node_waiting::NodeWaiting;
 pub use step::{CleanupObservation, CleanupStep, holds_up, next_cleanup_step, volume_loss};
 pub use waiting::CleanupWaiting;

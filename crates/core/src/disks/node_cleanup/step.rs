@@ -7,6 +7,7 @@ use super::evidence::{
     CleanupClaim, CleanupReplicas, NodeLossKind, NodeOfVolume, NodeTie, OnNodeLoss, PodState,
     Replica, StatefulSetReplicas,
 };
+use super::node_waiting::NodeWaiting;
 use super::waiting::CleanupWaiting;
 use crate::disks::LocalVolume;
 use crate::disks::names::creator_node;
@@ -61,20 +62,20 @@ pub fn volume_loss(
     volume: &LocalVolume,
     nodes: &[NodeOfVolume],
     is_gone_for_long: bool,
-) -> Result<NodeLossKind, CleanupWaiting> {
+) -> Result<NodeLossKind, NodeWaiting> {
     // Whether a Node fulfils it is not known, or none ever does.
     if !is_readable(&volume.node_affinity) {
-        return Err(CleanupWaiting::AffinityUnknown);
+        return Err(NodeWaiting::AffinityUnknown);
     }
     if let Some(found) = &volume.found_at {
-        return Err(CleanupWaiting::DiskFound(found.clone()));
+        return Err(NodeWaiting::DiskFound(found.clone()));
     }
     let mut kind = NodeLossKind::Gone;
     for node in nodes {
         kind = node_loss(volume, node)?;
     }
     if kind == NodeLossKind::Gone && !is_gone_for_long {
-        return Err(CleanupWaiting::NodeGoneShortly);
+        return Err(NodeWaiting::GoneShortly);
     }
     Ok(kind)
 }
@@ -88,22 +89,22 @@ fn is_readable(affinity: &NodeAffinity) -> bool {
     }
 }
 
-fn node_loss(volume: &LocalVolume, node: &NodeOfVolume) -> Result<NodeLossKind, CleanupWaiting> {
+fn node_loss(volume: &LocalVolume, node: &NodeOfVolume) -> Result<NodeLossKind, NodeWaiting> {
     let name = node.name.clone();
     match (node.is_out_of_service, node.is_ready) {
         (true, false) => return Ok(NodeLossKind::OutOfService),
-        (true, true) => return Err(CleanupWaiting::ReadyOutOfService(name)),
+        (true, true) => return Err(NodeWaiting::ReadyOutOfService(name)),
         (false, _) => {}
     }
     let made_for = creator_node(&volume.provisioned_by).and_then(|creator| creator.uid);
     let is_rebuilt = made_for.is_some_and(|uid| uid != node.uid.to_string());
     Err(match (node.tie, node.is_ready) {
-        (NodeTie::SameMachine, _) => CleanupWaiting::NodeRenamed(name),
+        (NodeTie::SameMachine, _) => NodeWaiting::Renamed(name),
         // Whether the disk is still there, the provisioner on the node says: a pod may already use what is in its place.
-        (NodeTie::Admitted | NodeTie::Named, _) if is_rebuilt => CleanupWaiting::NodeRebuilt(name),
-        (NodeTie::Named, _) => CleanupWaiting::NodeRelabelled(name),
-        (NodeTie::Admitted, true) => CleanupWaiting::NodeServes,
-        (NodeTie::Admitted, false) => CleanupWaiting::NodeNotReady(name),
+        (NodeTie::Admitted | NodeTie::Named, _) if is_rebuilt => NodeWaiting::Rebuilt(name),
+        (NodeTie::Named, _) => NodeWaiting::Relabelled(name),
+        (NodeTie::Admitted, true) => NodeWaiting::Serves,
+        (NodeTie::Admitted, false) => NodeWaiting::NotReady(name),
     })
 }
 
@@ -112,7 +113,7 @@ pub fn next_cleanup_step(seen: &CleanupObservation<'_>) -> CleanupStep {
     let volume = seen.volume;
     let kind = match volume_loss(volume, seen.nodes, seen.is_gone_for_long) {
         Ok(kind) => kind,
-        Err(waiting) => return CleanupStep::Wait(waiting),
+        Err(waiting) => return CleanupStep::Wait(CleanupWaiting::Node(waiting)),
     };
     match (&volume.phase, &volume.reservation) {
         (VolumePhase::Bound, Reservation::Held(key, _)) => bound(seen, key, kind),

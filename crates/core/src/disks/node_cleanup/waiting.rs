@@ -3,30 +3,14 @@
 use std::fmt;
 
 use super::evidence::NodeLossKind;
-use crate::disks::DiskLocation;
+use super::node_waiting::NodeWaiting;
 use crate::model::VolumePhase;
 
 /// Why nothing is done about a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CleanupWaiting {
-    /// A Node that is ready can reach it: all is well.
-    NodeServes,
-    /// Its Node is not ready.
-    NodeNotReady(Box<str>),
-    /// Its Node is ready and out of service at the same time.
-    ReadyOutOfService(Box<str>),
-    /// Its Node was made again under its name: whether its disk is still there, the provisioner on it says.
-    NodeRebuilt(Box<str>),
-    /// The Node for which it was made exists, and has no longer the labels by which the volume is tied to it.
-    NodeRelabelled(Box<str>),
-    /// A Node of another name has the machine that was recorded on the volume.
-    NodeRenamed(Box<str>),
-    /// Its disk was found at another place.
-    DiskFound(DiskLocation),
-    /// Its node affinity was not read, or admits no Node whatever its labels.
-    AffinityUnknown,
-    /// Its Node is gone, and may be made again.
-    NodeGoneShortly,
+    /// It is not known to be lost.
+    Node(NodeWaiting),
     /// Its node is lost, and the StorageClass says that its claim waits.
     NodeLost(NodeLossKind),
     /// Its claim is gone; its phase will follow.
@@ -59,15 +43,7 @@ impl CleanupWaiting {
     /// Returns a word for it, for metrics.
     pub fn label(&self) -> &'static str {
         match self {
-            Self::NodeServes => "node_serves",
-            Self::NodeNotReady(_) => "node_not_ready",
-            Self::ReadyOutOfService(_) => "ready_out_of_service",
-            Self::NodeRebuilt(_) => "node_rebuilt",
-            Self::NodeRelabelled(_) => "node_relabelled",
-            Self::NodeRenamed(_) => "node_renamed",
-            Self::DiskFound(_) => "disk_found",
-            Self::AffinityUnknown => "affinity_unknown",
-            Self::NodeGoneShortly => "node_gone_shortly",
+            Self::Node(waiting) => waiting.label(),
             Self::NodeLost(_) => "node_lost",
             Self::ClaimGone => "claim_gone",
             Self::ClaimElsewhere => "claim_elsewhere",
@@ -87,21 +63,13 @@ impl CleanupWaiting {
     /// Returns the reason of the event about it, one word; absent where a person has nothing to do or to know about it.
     pub fn reason(&self) -> Option<&'static str> {
         Some(match self {
+            Self::Node(waiting) => return waiting.reason(),
             Self::NodeLost(_) | Self::NoStatefulSet(_) => "NodeLost",
-            Self::ReadyOutOfService(_) => "NodeReadyOutOfService",
-            Self::NodeRelabelled(_) => "NodeRelabelled",
-            Self::NodeRenamed(_) => "NodeRenamed",
-            Self::DiskFound(_) => "DiskMoved",
-            Self::AffinityUnknown => "NodeAffinityUnknown",
             Self::PodNotWaiting(_) => "PodNotWaiting",
             Self::TooManyReplicas | Self::OtherReplica(_) => "OtherReplicaNotReady",
             Self::NoOtherReady => "NoOtherReplicaReady",
             Self::VolumeTerminating => "VolumeTerminating",
-            Self::NodeServes
-            | Self::NodeNotReady(_)
-            | Self::NodeRebuilt(_)
-            | Self::NodeGoneShortly
-            | Self::ClaimGone
+            Self::ClaimGone
             | Self::ClaimElsewhere
             | Self::ClaimTerminating
             | Self::LowerReplicaFirst(_)
@@ -114,43 +82,7 @@ impl CleanupWaiting {
 impl fmt::Display for CleanupWaiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NodeServes => f.write_str("its Node is ready"),
-            Self::NodeNotReady(node) => {
-                write!(f, "Node {node:?} is not ready; it may come back with the disk")
-            }
-            Self::ReadyOutOfService(node) => write!(
-                f,
-                "Node {node:?} is ready and has the taint node.kubernetes.io/out-of-service, which states that its \
-                 machine does not run; the PVC is not deleted while the two contradict each other; if the machine runs, \
-                 remove the taint; if it is off, its Node becomes not ready within a minute"
-            ),
-            Self::NodeRebuilt(node) => write!(
-                f,
-                "Node {node:?} was created again after the PersistentVolume was; an event DiskReplaced reports if another \
-                 disk is in the place of the former one"
-            ),
-            Self::NodeRelabelled(node) => write!(
-                f,
-                "Node {node:?} exists and no longer has the labels that the PersistentVolume asks for; no pod with the \
-                 PVC can start; give the Node its label kubernetes.io/hostname back"
-            ),
-            Self::NodeRenamed(node) => write!(
-                f,
-                "Node {node:?} has the machine of the PersistentVolume under another name; the PVC waits for its former \
-                 name; register the Node under its former name, or move the PersistentVolume: bindery local moves"
-            ),
-            Self::DiskFound(place) => write!(
-                f,
-                "the disk was found at {} on node {}; the PVC waits for it; move the PersistentVolume: bindery local moves",
-                place.path, place.node
-            ),
-            Self::AffinityUnknown => f.write_str(
-                "which Nodes can reach the PersistentVolume is not known; its PVC is not deleted if its node is lost; give \
-                 it a node affinity with the label kubernetes.io/hostname",
-            ),
-            Self::NodeGoneShortly => {
-                f.write_str("its Node has just been deleted, and may be created again")
-            }
+            Self::Node(waiting) => waiting.fmt(f),
             Self::NodeLost(kind) => write!(
                 f,
                 "{kind}; the pod of the PVC cannot start until the node is back with the disk; if it will not come back, \

@@ -3,7 +3,7 @@
 use crate::disks::tests::world::{held, volume};
 use crate::disks::{
     CleanupClaim, CleanupObservation, CleanupReplicas, CleanupStep, CleanupWaiting, DiskLocation,
-    LocalVolume, NodeLossKind, NodeOfVolume, NodeTie, OnNodeLoss, PodState, Replica,
+    LocalVolume, NodeLossKind, NodeOfVolume, NodeTie, NodeWaiting, OnNodeLoss, PodState, Replica,
     StatefulSetReplicas, holds_up, next_cleanup_step,
 };
 use crate::model::{
@@ -103,10 +103,11 @@ fn a_claim_is_deleted_once_its_volume_is_kept() {
 
 #[test]
 fn a_node_is_lost_only_if_it_is_gone_or_stated_to_be_off() {
-    use CleanupWaiting::{
-        NodeGoneShortly, NodeNotReady, NodeRebuilt, NodeRelabelled, NodeRenamed, NodeServes,
-        ReadyOutOfService,
+    use NodeWaiting::{
+        GoneShortly, NotReady, ReadyOutOfService, Rebuilt, Relabelled, Renamed, Serves,
     };
+    let lost = |kind| CleanupWaiting::NodeLost(kind);
+    let waits = CleanupWaiting::Node;
     let relabelled = NodeOfVolume { tie: NodeTie::Named, ..node(NODE_UID, true, false) };
     let renamed = NodeOfVolume {
         name: "node-2".into(),
@@ -116,19 +117,19 @@ fn a_node_is_lost_only_if_it_is_gone_or_stated_to_be_off() {
     let gone = NodeLossKind::Gone;
     let off = NodeLossKind::OutOfService;
     for (nodes, is_gone_for_long, waiting) in [
-        (vec![], true, CleanupWaiting::NodeLost(gone)),
-        (vec![], false, NodeGoneShortly),
-        (vec![node(NODE_UID, true, false)], true, NodeServes),
-        (vec![node(NODE_UID, false, false)], true, NodeNotReady("node-1".into())),
-        (vec![node(NODE_UID, false, true)], false, CleanupWaiting::NodeLost(off)),
-        (vec![node(NODE_UID, true, true)], true, ReadyOutOfService("node-1".into())),
-        (vec![node(OTHER_UID, true, false)], true, NodeRebuilt("node-1".into())),
-        (vec![node(OTHER_UID, false, false)], true, NodeRebuilt("node-1".into())),
+        (vec![], true, lost(gone)),
+        (vec![], false, waits(GoneShortly)),
+        (vec![node(NODE_UID, true, false)], true, waits(Serves)),
+        (vec![node(NODE_UID, false, false)], true, waits(NotReady("node-1".into()))),
+        (vec![node(NODE_UID, false, true)], false, lost(off)),
+        (vec![node(NODE_UID, true, true)], true, waits(ReadyOutOfService("node-1".into()))),
+        (vec![node(OTHER_UID, true, false)], true, waits(Rebuilt("node-1".into()))),
+        (vec![node(OTHER_UID, false, false)], true, waits(Rebuilt("node-1".into()))),
         // A person has taken its host name away: the machine runs all the same.
-        (vec![relabelled], true, NodeRelabelled("node-1".into())),
-        (vec![renamed], true, NodeRenamed("node-2".into())),
+        (vec![relabelled], true, waits(Relabelled("node-1".into()))),
+        (vec![renamed], true, waits(Renamed("node-2".into()))),
         // Two nodes with one host name: the pod could start on either.
-        (vec![node(NODE_UID, false, true), node(NODE_UID, true, false)], true, NodeServes),
+        (vec![node(NODE_UID, false, true), node(NODE_UID, true, false)], true, waits(Serves)),
     ] {
         let seen = CleanupObservation {
             volume: &bound(),
@@ -154,7 +155,7 @@ fn a_volume_that_no_node_is_known_to_reach_is_left_alone() {
     ] {
         let volume = LocalVolume { node_affinity: affinity, ..bound() };
         let step = step(&volume, OnNodeLoss::Release, &claim(Deletion::NotAsked), &usual());
-        assert_eq!(step, CleanupStep::Wait(CleanupWaiting::AffinityUnknown));
+        assert_eq!(step, CleanupStep::Wait(CleanupWaiting::Node(NodeWaiting::AffinityUnknown)));
     }
 }
 
@@ -242,7 +243,7 @@ fn a_volume_whose_disk_was_found_elsewhere_is_left_alone() {
     let place = DiskLocation { node: "node-2".into(), class: "fast".into(), path: "/mnt/a".into() };
     let volume = LocalVolume { found_at: Some(place.clone()), ..bound() };
     let step = step(&volume, OnNodeLoss::Release, &claim(Deletion::NotAsked), &usual());
-    assert_eq!(step, CleanupStep::Wait(CleanupWaiting::DiskFound(place)));
+    assert_eq!(step, CleanupStep::Wait(CleanupWaiting::Node(NodeWaiting::DiskFound(place))));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod disks;
 mod doubtful;
 mod killed;
+mod large_cluster;
 mod life;
 mod many;
 mod moved;
@@ -21,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
         killed::CASES,
         node_cleanup::CASES,
         moved::CASES,
+        large_cluster::CASES,
     ]
     .concat()
 }

@@ -4,8 +4,13 @@
 mod moves;
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use axum::Router;
+use kube::Client;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::cli::args::{LocalArgs, LocalCommand, NodeCleanupArgs};
@@ -19,7 +24,9 @@ use crate::local::metrics::LocalMetrics;
 use crate::local::node_cleanup::metrics::NodeCleanupMetrics;
 use crate::local::node_cleanup::run::{NodeCleanupSettings, run as run_node_cleanup};
 use crate::local::run::{LocalSettings, run as run_provisioner};
+use crate::telemetry::connections::ConnectionMetrics;
 use crate::telemetry::logging;
+use crate::webhook::transport::PortServer;
 
 /// Runs the command until a signal ends the process.
 pub fn run(arguments: &LocalArgs) -> Result<Exit, Failure> {
@@ -59,8 +66,7 @@ async fn serve(
     configuration: LocalConfiguration,
 ) -> Result<Exit, Failure> {
     let mut signals = signals()?;
-    let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
-    let client = connect(&address).await?;
+    let client = client(arguments.kubeconfig.as_ref()).await?;
     let metrics = LocalMetrics::new().map_err(|error| Failure::usage(error.to_string()))?;
     let health = LocalHealth {
         ready: metrics.ready.clone(),
@@ -68,12 +74,7 @@ async fn serve(
         registry: metrics.registry(),
     };
     let health = health::router(health, &arguments.metrics_path);
-    let mut port = health_port(
-        arguments.listen_address,
-        "--listen-address",
-        health,
-        metrics.connections.clone(),
-    )?;
+    let port = local_port(arguments.listen_address, health, &metrics.connections)?;
     let health = port.address().to_string();
     tracing::info!(node, health, version = env!("CARGO_PKG_VERSION"), "starting");
     let settings = LocalSettings {
@@ -83,10 +84,30 @@ async fn serve(
         kubelet: arguments.kubelet_dir.clone(),
         period: arguments.discovery_period,
     };
+    let running = run_provisioner(client, settings, Arc::new(metrics), signals.next());
+    served(running, port).await
+}
+
+async fn client(kubeconfig: Option<&PathBuf>) -> Result<Client, Failure> {
+    let address = Address { kubeconfig: kubeconfig.cloned(), ..Address::default() };
+    Ok(connect(&address).await?)
+}
+
+fn local_port(
+    address: SocketAddr,
+    handler: Router,
+    connections: &ConnectionMetrics,
+) -> Result<PortServer, Failure> {
+    health_port(address, "--listen-address", handler, connections.clone())
+}
+
+/// Waits until what runs ends, or the health port does.
+async fn served<E: Error>(
+    running: impl Future<Output = Result<(), E>>,
+    mut port: PortServer,
+) -> Result<Exit, Failure> {
     tokio::select! {
-        ended = run_provisioner(client, settings, Arc::new(metrics), signals.next()) => {
-            ended.map_err(|error| Failure::usage(logging::chain(&error)))?;
-        }
+        ended = running => ended.map_err(|error| Failure::usage(logging::chain(&error)))?,
         ended = port.join() => return Err(port_ended(ended)),
     }
     tracing::info!("ended");
@@ -128,8 +149,7 @@ async fn serve_cleanup(
     settings: NodeCleanupSettings,
 ) -> Result<Exit, Failure> {
     let mut signals = signals()?;
-    let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
-    let client = connect(&address).await?;
+    let client = client(arguments.kubeconfig.as_ref()).await?;
     let metrics = NodeCleanupMetrics::new().map_err(|error| Failure::usage(error.to_string()))?;
     let health = LocalHealth {
         ready: metrics.ready.clone(),
@@ -137,20 +157,9 @@ async fn serve_cleanup(
         registry: metrics.registry(),
     };
     let health = health::router(health, "/metrics");
-    let mut port = health_port(
-        arguments.listen_address,
-        "--listen-address",
-        health,
-        metrics.connections.clone(),
-    )?;
+    let port = local_port(arguments.listen_address, health, &metrics.connections)?;
     let health = port.address().to_string();
     tracing::info!(health, version = env!("CARGO_PKG_VERSION"), "starting");
-    tokio::select! {
-        ended = run_node_cleanup(client, settings, Arc::new(metrics), signals.next()) => {
-            ended.map_err(|error| Failure::usage(logging::chain(&error)))?;
-        }
-        ended = port.join() => return Err(port_ended(ended)),
-    }
-    tracing::info!("ended");
-    Ok(Exit::Clean)
+    let running = run_node_cleanup(client, settings, Arc::new(metrics), signals.next());
+    served(Box::pin(running), port).await
 }

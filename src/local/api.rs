@@ -11,7 +11,7 @@ use super::metrics::RequestMetrics;
 use crate::api::list::items;
 use crate::api::local_volume::{disk_label, local_volume};
 use crate::client::request::{RequestError, escaped, is_absent, request, send_text};
-use crate::disks::{ClaimState, Disk, DiskComparison, DiskForm, LocalVolume, LocalVolumeState};
+use crate::disks::{ClaimState, Disk, DiskComparison, LocalVolume, LocalVolumeState};
 use crate::model::annotations::LOCAL_DISK;
 use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, VolumeName};
 
@@ -85,7 +85,8 @@ impl VolumeRequests {
     }
 
     /// The volume of this name. If there is none, the volume of another name that was made for the same disk is looked for,
-    /// unless the disk itself would say so: a file system, or a disk with a mark.
+    /// whatever the disk's mark says: a mark in the ledger of another node is not seen here, and one that is seen may be older
+    /// than a move to another node and back.
     pub async fn volume(
         &self,
         name: &VolumeName,
@@ -93,9 +94,6 @@ impl VolumeRequests {
     ) -> Result<LocalVolumeState, VolumeRequestError> {
         if let Some(volume) = self.volume_named(name).await? {
             return Ok(LocalVolumeState::Present(Box::new(volume)));
-        }
-        if disk.form == DiskForm::FileSystem || disk.mark.is_some() {
-            return Ok(LocalVolumeState::Absent { made_as: None });
         }
         let label = disk_label(&disk.identity);
         let key = LOCAL_DISK.replace('/', "%2F");

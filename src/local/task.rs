@@ -23,15 +23,15 @@ use super::events::{DiskEvent, record};
 use super::found::{EntryKey, Found, PathTarget};
 use super::ledger::mark_file_system;
 use super::metrics::capacity_group;
-use super::moved::record_found;
+use super::moved::{read_former, record_found, report_missing};
 use super::shared::Shared;
 use crate::api::local_volume::{
     DiskPlace, NewLocalVolume, identify_patch, mark_patch, missing_patch, present_patch,
 };
 use crate::binding::EventType;
 use crate::disks::{
-    ClaimState, Disk, DiskContent, DiskEntry, DiskForm, DiskLocation, DiskMark, DiskObservation,
-    DiskStep, DiskWaiting, FormerVolume, LocalVolumeState, next_step,
+    ClaimState, Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, DiskLocation, DiskMark,
+    DiskObservation, DiskStep, DiskWaiting, FormerVolume, LocalVolumeState, next_step,
 };
 use crate::model::VolumeName;
 
@@ -163,6 +163,13 @@ impl Task {
         self.class.host_dir.join(&self.key.file).to_string_lossy().into_owned()
     }
 
+    /// Records on the volume what its disk is recognized by.
+    async fn identify(&self, identity: &DiskIdentity) -> Result<TaskEnd, TaskError> {
+        let LocalVolumeState::Present(volume) = &self.volume else { return Ok(TaskEnd::Stale) };
+        let device = self.scans[0].as_ref().map(|found| found.device.as_str()).unwrap_or_default();
+        self.patched(&identify_patch(identity, self.place(device), &volume.version)).await
+    }
+
     fn location(&self) -> DiskLocation {
         DiskLocation {
             node: self.shared.node.name.as_str().into(),
@@ -193,8 +200,7 @@ impl Task {
             DiskStep::Wait(waiting) => {
                 if let DiskWaiting::OtherVolume(other) = &waiting {
                     let (_, disk) = self.disk()?;
-                    let place = self.location();
-                    record_found(&self.shared, &disk, place, other).await?;
+                    record_found(&self.shared, &disk, self.location(), other).await;
                 }
                 return Ok(Some(TaskEnd::Waiting(waiting)));
             }
@@ -213,10 +219,11 @@ impl Task {
                 };
             }
             DiskStep::ReadFormer(name) => {
-                let exists = self.shared.requests.exists(&name).await?;
-                self.former = if exists { FormerVolume::Exists } else { FormerVolume::Gone };
+                let (_, disk) = self.disk()?;
+                self.former = read_former(&self.shared.requests, &disk, &name).await?;
             }
             DiskStep::RecordMissing(version) => {
+                report_missing(&self.shared, &self.name, self.path()).await;
                 return self.patched(&missing_patch(&version)).await.map(Some);
             }
             DiskStep::RecordPresent(version) => {
@@ -236,15 +243,7 @@ impl Task {
                 let content = blocking(&path, content::whole).await?;
                 self.set_content(content);
             }
-            DiskStep::Identify(identity) => {
-                let device =
-                    self.scans[0].as_ref().map(|found| found.device.clone()).unwrap_or_default();
-                if let LocalVolumeState::Present(volume) = &self.volume {
-                    let patch = identify_patch(&identity, self.place(&device), &volume.version);
-                    return self.patched(&patch).await.map(Some);
-                }
-                return Ok(Some(TaskEnd::Changed(None)));
-            }
+            DiskStep::Identify(identity) => return self.identify(&identity).await.map(Some),
             DiskStep::Mark(mark) => return self.mark(mark).await,
             DiskStep::Offer => return self.offer().await.map(Some),
             DiskStep::Clean => return self.clean().await.map(Some),

@@ -119,7 +119,7 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
         on a lost node wait until one does; `{{ $logs }} -l app.kubernetes.io/component=local-node-cleanup` has the reason.
   - alert: BinderyNodeLost
     expr: >-
-      sum by (storage_class, state) (bindery_local_node_cleanup_persistentvolumes{ {{- $cleanup -}} ,state=~"affinity_unknown|disk_found|failed|no_other_ready|no_stateful_set|node_lost|node_relabelled|node_renamed|other_replica|pod_not_waiting|ready_out_of_service|too_many_replicas|volume_terminating"}) > 0
+      sum by (storage_class, state) (bindery_local_node_cleanup_persistentvolumes{ {{- $cleanup -}} ,state=~"affinity_unknown|claim_terminating|disk_found|disk_missing|failed|no_other_ready|no_stateful_set|node_lost|node_relabelled|node_renamed|other_replica|pod_not_waiting|ready_out_of_service|too_many_replicas|volume_terminating"}) > 0
     for: 15m
     labels: {severity: warning}
     annotations:

@@ -13,12 +13,11 @@ pub struct ElectionArgs {
     /// Take part in leader election; without it, this is the only replica.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub leader_elect: bool,
-    /// Time after the last renewal of the Lease until another replica may take it: about as long as nothing is bound
+    /// Time after the last renewal of the Lease until another replica may take it: about as long as nothing is done
     /// after the leader is killed. Whole seconds.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "15s")]
     pub leader_elect_lease_duration: Duration,
-    /// Time after the last renewal in which the leader still writes; shorter than the Lease. With less than 6s no
-    /// PersistentVolume is recycled.
+    /// Time after the last renewal in which the leader still writes; shorter than the Lease.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub leader_elect_renew_deadline: Duration,
     /// Time between two renewals of the Lease; several fit before the deadline.

@@ -81,9 +81,10 @@ pub struct MovesArgs {
 #[command(after_long_help = "\
 A node is lost if no Node has its host name for --pvc-deletion-delay, or if its Node is not ready and has the taint \
 node.kubernetes.io/out-of-service. A PersistentVolumeClaim is deleted only if a StatefulSet creates it again, its pod waits \
-for a node, and all other replicas are ready or wait in the same way.\n\n\
-wait deletes nothing and reports the loss as an event. keep sets the reclaim policy of the PersistentVolume to Retain first. \
-release deletes the PersistentVolume too, unless its reclaim policy is Retain.")]
+for a node, and no other replica is on its way: one replica at a time, in the order of their numbers.\n\n\
+wait deletes nothing and reports the loss as an event. keep needs another ready replica, and sets the reclaim policy of the \
+PersistentVolume to Retain first. release is for data that can be made again: it needs no other replica, and deletes the \
+PersistentVolume too, unless its reclaim policy is Retain.")]
 pub struct NodeCleanupArgs {
     /// What becomes of the PersistentVolumeClaims of a StorageClass: `CLASS=wait`, `CLASS=keep` or `CLASS=release`;
     /// repeatable.

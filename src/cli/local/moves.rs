@@ -5,37 +5,36 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::api::attachment::node_state;
 use crate::api::list::items;
 use crate::api::local_volume::local_volume;
 use crate::api::moved_volume::{NewNode, moved_claim, moved_volume};
 use crate::cli::args::{MovesArgs, Notation};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::input::cluster::ClusterClient;
+use crate::cli::input::cluster::{ClusterClient, ReadError};
 use crate::cli::output::{print, readable};
 use crate::cli::render::{self, API_VERSION};
 use crate::client::request::escaped;
 use crate::disks::{DiskLocation, LocalVolume};
-use crate::model::Reservation;
 use crate::model::annotations::LOCAL_NODE;
+use crate::model::{Reservation, Uid};
 
 /// Runs the command.
 pub(super) fn run(arguments: &MovesArgs) -> Result<Exit, Failure> {
     let cluster = ClusterClient::connect(&arguments.cluster)?;
     let path = format!("/api/v1/persistentvolumes?labelSelector={}", escaped(LOCAL_NODE));
     let list = cluster.get(&path)?;
-    let unreadable = |error: serde_json::Error| {
-        Failure::unreachable(format!("the API server sent what cannot be read: {error}; try again"))
-    };
     let mut moves = Vec::new();
     for text in items(&list).map_err(unreadable)? {
         let volume = local_volume(text).map_err(unreadable)?;
-        if let Some(found) = volume.found_at.clone() {
+        let is_asked = arguments.manifest.as_ref().is_none_or(|name| volume.name.as_str() == name);
+        if let (Some(found), true) = (volume.found_at.clone(), is_asked) {
             let object = serde_json::from_str(text).map_err(unreadable)?;
-            moves.push(FoundVolume { volume, found, object });
+            moves.push(FoundVolume::read(&cluster, volume, found, object)?);
         }
     }
     if let Some(name) = &arguments.manifest {
-        print(&manifest(&cluster, &moves, name)?)?;
+        print(&manifest(&moves, name)?)?;
         return Ok(Exit::Clean);
     }
     let shown = moves.iter().map(DiskMove::of).collect();
@@ -48,11 +47,135 @@ pub(super) fn run(arguments: &MovesArgs) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// A volume whose disk was found elsewhere.
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err passes")]
+fn unreadable(error: serde_json::Error) -> Failure {
+    Failure::unreachable(format!("the API server sent what cannot be read: {error}; try again"))
+}
+
+/// A volume whose disk was found elsewhere, and what its move depends on.
 struct FoundVolume {
     volume: LocalVolume,
     found: DiskLocation,
     object: Value,
+    /// The claim of the name that the volume has; absent if there is none.
+    claim: Option<Value>,
+    /// The Node on which the disk was found; absent if it is gone.
+    node: Option<Value>,
+    /// What takes the place of the volume, and what has its name now.
+    new: Option<(Value, Option<LocalVolume>)>,
+}
+
+impl FoundVolume {
+    fn read(
+        cluster: &ClusterClient,
+        volume: LocalVolume,
+        found: DiskLocation,
+        object: Value,
+    ) -> Result<Self, Failure> {
+        let claim = match &volume.reservation {
+            Reservation::Named(key) | Reservation::Held(key, _) => {
+                let (namespace, name) = (escaped(&key.namespace), escaped(&key.name));
+                stored(
+                    cluster,
+                    &format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}"),
+                )?
+            }
+            Reservation::Free | Reservation::Incomplete(..) => None,
+        };
+        let node = stored(cluster, &format!("/api/v1/nodes/{}", escaped(&found.node)))?;
+        let new = match node.as_ref().and_then(new_node) {
+            None => None,
+            Some(node) => {
+                let new = moved_volume(&object, &found, node);
+                let name = new["metadata"]["name"].as_str().unwrap_or_default();
+                let taken =
+                    stored(cluster, &format!("/api/v1/persistentvolumes/{}", escaped(name)))?;
+                let taken = taken.map(|text| local_volume(&text.to_string()));
+                let taken = taken.transpose().map_err(unreadable)?;
+                Some((new, taken))
+            }
+        };
+        Ok(Self { volume, found, object, claim, node, new })
+    }
+
+    /// Why the volume cannot be moved to where its disk was found.
+    fn problem(&self) -> Option<String> {
+        let Self { volume, found, claim, node, new, .. } = self;
+        if volume.class != found.class {
+            return Some(format!(
+                "the disk is in the discovery folder of StorageClass {:?}, and the PersistentVolume is of {:?}; mount it \
+                 in a folder of {:?}",
+                found.class, volume.class, volume.class
+            ));
+        }
+        let is_path = found.path.starts_with('/')
+            && !found.path.chars().any(char::is_control)
+            && !found.path.split('/').any(|part| part == "..");
+        if !is_path {
+            return Some(
+                "the annotation bindery.dev/disk-found-at names no path; remove it".to_owned(),
+            );
+        }
+        let is_held = |uid: &Uid| {
+            claim.as_ref().is_some_and(|claim| {
+                claim["metadata"]["uid"] == uid.to_string()
+                    && claim["spec"]["volumeName"] == volume.name.as_str()
+            })
+        };
+        match &volume.reservation {
+            Reservation::Held(_, uid) if is_held(uid) => {}
+            Reservation::Held(..) | Reservation::Named(_) => {
+                return Some(
+                    "its PVC is gone, or another one has the name and another PersistentVolume; the PersistentVolume is \
+                     not needed by it; delete it once its data is not needed"
+                        .to_owned(),
+                );
+            }
+            Reservation::Free | Reservation::Incomplete(..) => {
+                return Some("no PVC has it; delete it once its data is not needed".to_owned());
+            }
+        }
+        let is_ready = node
+            .as_ref()
+            .is_some_and(|node| node_state(&node.to_string()).is_ok_and(|state| state.is_ready));
+        match new {
+            Some(_) if !is_ready => Some(format!(
+                "Node {:?} is not ready; wait until its provisioner has found the disk again",
+                found.node
+            )),
+            None => Some(format!(
+                "Node {:?} is gone, or has no label kubernetes.io/hostname; mount the disk on another node",
+                found.node
+            )),
+            Some((_, Some(taken))) if taken.moved_from.as_ref() != Some(&volume.name) => {
+                Some(format!(
+                    "another disk was found at its place and has PersistentVolume {:?}; mount the disk under another name",
+                    taken.name.as_str()
+                ))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// What the new volume says of a Node; nothing if no volume can be tied to it.
+fn new_node(node: &Value) -> Option<NewNode<'_>> {
+    let text = |pointer: &str| node.pointer(pointer)?.as_str().filter(|text| !text.is_empty());
+    Some(NewNode {
+        name: text("/metadata/name")?,
+        uid: text("/metadata/uid")?,
+        hostname: text("/metadata/labels/kubernetes.io~1hostname")?,
+        machine: text("/status/nodeInfo/machineID").unwrap_or_default(),
+    })
+}
+
+/// An object; nothing if there is none.
+fn stored(cluster: &ClusterClient, path: &str) -> Result<Option<Value>, Failure> {
+    match cluster.get(path) {
+        Ok(text) => serde_json::from_str(&text).map(Some).map_err(unreadable),
+        Err(ReadError::NotFound(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// What programs read.
@@ -85,7 +208,8 @@ struct DiskPath {
 
 impl DiskMove {
     fn of(found: &FoundVolume) -> Self {
-        let FoundVolume { volume, found, object } = found;
+        let problem = found.problem();
+        let FoundVolume { volume, found, object, .. } = found;
         let node = object["metadata"]["labels"][LOCAL_NODE].as_str().unwrap_or_default();
         let claim = match &volume.reservation {
             Reservation::Named(key) | Reservation::Held(key, _) => Some(key.to_string()),
@@ -97,65 +221,29 @@ impl DiskMove {
             storage_class: volume.class.to_string(),
             former: DiskPath { node: node.to_owned(), path: volume.path.to_string() },
             found: DiskPath { node: found.node.to_string(), path: found.path.to_string() },
-            problem: problem(volume, found),
+            problem,
         }
     }
 }
 
-/// Why a volume cannot be moved to where its disk was found.
-fn problem(volume: &LocalVolume, found: &DiskLocation) -> Option<String> {
-    if volume.class != found.class {
-        return Some(format!(
-            "the disk is in the discovery folder of StorageClass {:?}, and the PersistentVolume is of {:?}; mount it in a \
-             folder of {:?}",
-            found.class, volume.class, volume.class
-        ));
-    }
-    match &volume.reservation {
-        Reservation::Named(_) | Reservation::Held(..) => None,
-        Reservation::Free | Reservation::Incomplete(..) => Some(
-            "no PVC is named by the PersistentVolume; delete it once its data is not needed"
-                .to_owned(),
-        ),
-    }
-}
-
 /// The manifests that take the place of a volume and of its claim.
-fn manifest(cluster: &ClusterClient, moves: &[FoundVolume], name: &str) -> Result<String, Failure> {
-    let Some(moved) = moves.iter().find(|moved| moved.volume.name.as_str() == name) else {
+fn manifest(moves: &[FoundVolume], name: &str) -> Result<String, Failure> {
+    let Some(moved) = moves.first() else {
         return Err(Failure::usage(format!(
             "the disk of PersistentVolume {name:?} was not found elsewhere; `bindery local moves` shows those that were"
         )));
     };
-    if let Some(problem) = problem(&moved.volume, &moved.found) {
-        return Err(Failure::usage(format!(
-            "PersistentVolume {name:?} cannot be moved: {problem}"
-        )));
-    }
-    let node = object(cluster, &format!("/api/v1/nodes/{}", escaped(&moved.found.node)))?;
-    let text = |pointer: &str| node.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let new = NewNode {
-        name: text("/metadata/name"),
-        uid: text("/metadata/uid"),
-        hostname: text("/metadata/labels/kubernetes.io~1hostname"),
+    let cannot = |problem: &str| {
+        Failure::usage(format!("PersistentVolume {name:?} cannot be moved: {problem}"))
     };
-    let volume = moved_volume(&moved.object, &moved.found, new);
-    let mut manifest = render::yaml(&volume)?;
-    if let Reservation::Named(key) | Reservation::Held(key, _) = &moved.volume.reservation {
-        let (namespace, claim) = (escaped(&key.namespace), escaped(&key.name));
-        let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{claim}");
-        let claim = object(cluster, &path)?;
-        let volume = volume["metadata"]["name"].as_str().unwrap_or_default();
-        manifest = manifest + "---\n" + &render::yaml(&moved_claim(&claim, volume))?;
+    if let Some(problem) = moved.problem() {
+        return Err(cannot(&problem));
     }
-    Ok(manifest)
-}
-
-fn object(cluster: &ClusterClient, path: &str) -> Result<Value, Failure> {
-    let text = cluster.get(path)?;
-    serde_json::from_str(&text).map_err(|error| {
-        Failure::unreachable(format!("the API server sent what cannot be read: {error}; try again"))
-    })
+    let (Some((volume, _)), Some(claim)) = (&moved.new, &moved.claim) else {
+        return Err(cannot("its Node or its PVC is gone"));
+    };
+    let new = volume["metadata"]["name"].as_str().unwrap_or_default();
+    Ok(render::yaml(volume)? + "---\n" + &render::yaml(&moved_claim(claim, new))?)
 }
 
 /// The report for people: each move, and the commands that make it.
@@ -185,15 +273,89 @@ fn text(report: &DiskMoves) -> String {
     out
 }
 
-/// What moves a volume, in an order in which its data has one owner at a time.
+/// What moves a volume, in an order in which its disk always has a volume that names the claim.
 fn commands(volume: &str, namespace: &str, claim: &str) -> String {
     format!(
-        "    to move it, stop the pods that use the PVC, then:\n\
-         \x20     bindery local moves --manifest {volume} > {volume}.yaml\n\
-         \x20     kubectl patch pv {volume} --type=merge -p '{{\"spec\":{{\"persistentVolumeReclaimPolicy\":\"Retain\"}}}}'\n\
-         \x20     kubectl -n {namespace} delete pvc {claim}\n\
-         \x20     kubectl delete pv {volume}\n\
-         \x20     kubectl create -f {volume}.yaml\n\
-         \x20   then start the pods; the new PersistentVolume has reclaim policy Retain\n"
+        "    to move it:\n\
+         \x20     bindery local moves --manifest {volume} > {volume}.yaml &&\n\
+         \x20     kubectl patch pv {volume} --type=merge -p '{{\"spec\":{{\"persistentVolumeReclaimPolicy\":\"Retain\"}}}}' &&\n\
+         \x20     kubectl create -f {volume}.yaml -l bindery.dev/local-node\n\
+         \x20   then scale what uses the PVC to 0, until no pod is left: deleting pods is not enough\n\
+         \x20     kubectl -n {namespace} delete pvc {claim} --ignore-not-found &&\n\
+         \x20     kubectl delete pv {volume} &&\n\
+         \x20     kubectl create -f {volume}.yaml -l '!bindery.dev/local-node'\n\
+         \x20   then scale it up again; the new PersistentVolume has reclaim policy Retain\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A bound volume whose disk was found on another node that is ready.
+    fn found() -> FoundVolume {
+        let volume = json!({
+            "metadata": {"name": "local-pv-1", "uid": "v", "annotations": {
+                "bindery.dev/disk-size": "1", "bindery.dev/disk-serial": "S1"}},
+            "spec": {"storageClassName": "fast", "local": {"path": "/mnt/a"},
+                "claimRef": {"namespace": "db", "name": "data", "uid": "c1"}},
+            "status": {"phase": "Bound"},
+        });
+        let found =
+            DiskLocation { node: "node-2".into(), class: "fast".into(), path: "/mnt/b".into() };
+        let node = json!({"metadata": {"name": "node-2", "uid": "u2",
+            "labels": {"kubernetes.io/hostname": "node-2"}},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+        let new = moved_volume(&volume, &found, new_node(&node).unwrap());
+        FoundVolume {
+            volume: local_volume(&volume.to_string()).unwrap(),
+            found,
+            object: volume,
+            claim: Some(json!({"metadata": {"namespace": "db", "name": "data", "uid": "c1"},
+                "spec": {"volumeName": "local-pv-1"}})),
+            node: Some(node),
+            new: Some((new, None)),
+        }
+    }
+
+    #[test]
+    fn a_volume_is_moved_only_for_the_claim_that_has_it_and_to_the_disk_that_was_made_for_it() {
+        assert_eq!(found().problem(), None);
+        // The StatefulSet has made the claim again, on another volume: its data is the live one.
+        let mut again = found();
+        again.claim = Some(json!({"metadata": {"namespace": "db", "name": "data", "uid": "c2"},
+            "spec": {"volumeName": "local-pv-7"}}));
+        let mut gone = found();
+        gone.claim = None;
+        for (moved, said) in [
+            (again, "another one has the name"),
+            (gone, "its PVC is gone"),
+            (FoundVolume { node: None, new: None, ..found() }, "is gone"),
+        ] {
+            let problem = moved.problem().unwrap();
+            assert!(problem.contains(said), "{problem}");
+            let report = DiskMoves {
+                api_version: API_VERSION,
+                kind: "DiskMoves",
+                moves: vec![DiskMove::of(&moved)],
+            };
+            assert!(!text(&report).contains("kubectl"), "{}", text(&report));
+            assert!(manifest(&[moved], "local-pv-1").is_err());
+        }
+        // Another disk was offered at the place since.
+        let mut taken = found();
+        let other = local_volume(&json!({"metadata": {"name": "local-pv-2"}}).to_string()).unwrap();
+        if let Some((_, taken)) = &mut taken.new {
+            *taken = Some(other);
+        }
+        assert!(taken.problem().unwrap().contains("another disk was found at its place"));
+        let mut forged = found();
+        forged.found.path = "/mnt/disks/../../etc".into();
+        assert!(forged.problem().unwrap().contains("names no path"));
+        let mut silent = found();
+        silent.node.as_mut().unwrap()["status"]["conditions"][0]["status"] = json!("Unknown");
+        assert!(silent.problem().unwrap().contains("is not ready"));
+    }
 }

@@ -76,6 +76,8 @@ impl ListedNode {
             Some(NodeTie::Admitted)
         } else if is_named() {
             Some(NodeTie::Named)
+        } else if volume.found_at.as_ref().is_some_and(|place| *place.node == *self.node.name) {
+            Some(NodeTie::Found)
         } else {
             let is_same = !volume.machine.is_empty() && volume.machine == self.machine;
             is_same.then_some(NodeTie::SameMachine)

@@ -32,16 +32,16 @@ fn moves(plane: &Plane, more: &[&str]) -> String {
 /// Performs the commands that were printed: those of kubectl as they stand.
 fn follow(plane: &Plane, printed: &str, volume: &str) {
     let manifest = moves(plane, &["--manifest", volume]);
-    let commands = printed.lines().map(str::trim).filter_map(|line| line.strip_prefix("kubectl "));
+    let file = format!("{volume}.yaml");
+    let commands = printed.lines().map(|line| line.trim().trim_end_matches(" &&"));
     let mut count = 0;
-    for command in commands {
-        let words: Vec<&str> = command.split(' ').map(|word| word.trim_matches('\'')).collect();
-        let is_create = words[0] == "create";
-        let words = if is_create { vec!["create", "-f", "-"] } else { words };
-        plane.kubectl(ADMIN, &words, if is_create { &manifest } else { "" }).expect_ok();
+    for command in commands.filter_map(|line| line.strip_prefix("kubectl ")) {
+        let words = command.split(' ').map(|word| word.trim_matches('\''));
+        let words: Vec<&str> = words.map(|word| if word == file { "-" } else { word }).collect();
+        plane.kubectl(ADMIN, &words, if words.contains(&"-") { &manifest } else { "" }).expect_ok();
         count += 1;
     }
-    assert_eq!(count, 4, "{printed}");
+    assert_eq!(count, 5, "{printed}");
 }
 
 fn a_disk_on_another_node_is_moved_by_a_person_with_its_data() {

@@ -3,7 +3,7 @@
 //! No step depends on what a former one did: each is chosen from what is seen now, so that a process that is killed at any
 //! time resumes from there. Not here: performing the step.
 
-use super::entry::{Disk, DiskContent, DiskEntry};
+use super::entry::{Disk, DiskContent, DiskEntry, Unusable};
 use super::identity::{DiskComparison, DiskIdentity};
 use super::mark::DiskMark;
 use super::names::{Creator, ProvisionerName};
@@ -94,7 +94,8 @@ pub enum DiskStep {
     ReadVolume,
     /// Read the claim of the volume from the API server.
     ReadClaim,
-    /// Read from the API server whether this volume, in whose place another one was made, is gone.
+    /// Read from the API server whether this volume, in whose place another one was made, is gone, or one of another disk
+    /// has its name.
     ReadFormer(VolumeName),
     /// Read what is on the disk: the listing of a file system, samples of a block device.
     ReadContent,
@@ -167,11 +168,36 @@ fn withdrawn(seen: &DiskObservation<'_>, waiting: DiskWaiting) -> DiskStep {
         Creator::Own if is_free(volume) => return DiskStep::DeleteVolume(uid, version),
         Creator::Own | Creator::EarlierNode => {}
     }
-    let is_recorded = volume.identity.is_some() && !volume.is_disk_missing;
-    if is_recorded && volume.deletion == Deletion::NotAsked {
+    let is_recordable = volume.identity.is_some() && volume.deletion == Deletion::NotAsked;
+    if is_recordable && !volume.is_disk_missing && is_elsewhere(&waiting) {
         return DiskStep::RecordMissing(version);
     }
     DiskStep::Wait(waiting)
+}
+
+/// Returns whether the disk of a volume is not where that has it. One that cannot be read, or is seen twice, may be.
+fn is_elsewhere(waiting: &DiskWaiting) -> bool {
+    match waiting {
+        DiskWaiting::Gone
+        | DiskWaiting::OtherDisk(_)
+        | DiskWaiting::Unusable(Unusable::NotMounted) => true,
+        DiskWaiting::Unusable(_)
+        | DiskWaiting::Offered
+        | DiskWaiting::SecondScan
+        | DiskWaiting::NotEmpty
+        | DiskWaiting::OfferInterrupted
+        | DiskWaiting::Unidentified
+        | DiskWaiting::OtherVolume(_)
+        | DiskWaiting::NameTaken
+        | DiskWaiting::EarlierNode
+        | DiskWaiting::DeletedByHand(_)
+        | DiskWaiting::ReservedWhileCleaned
+        | DiskWaiting::InUse
+        | DiskWaiting::ClaimExists
+        | DiskWaiting::Retained(_)
+        | DiskWaiting::Phase(_)
+        | DiskWaiting::Terminating => false,
+    }
 }
 
 /// Returns whether no claim has the volume, or is to get it.

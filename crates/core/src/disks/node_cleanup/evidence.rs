@@ -23,6 +23,8 @@ pub enum NodeTie {
     Admitted,
     /// The volume was made for it, or its name is the host name that the volume asks for. The affinity does not admit it.
     Named,
+    /// Its provisioner has found the disk of the volume. The affinity does not admit it.
+    Found,
     /// Its machine has the machine-id that was recorded on the volume. The affinity does not admit it.
     SameMachine,
 }

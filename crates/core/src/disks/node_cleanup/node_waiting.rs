@@ -19,6 +19,8 @@ pub enum NodeWaiting {
     Relabelled(Box<str>),
     /// A Node of another name has the machine that was recorded on the volume.
     Renamed(Box<str>),
+    /// Its Node is there, and its disk is not.
+    DiskMissing(Box<str>),
     /// Its disk was found at another place.
     DiskFound(DiskLocation),
     /// Its node affinity was not read, or admits no Node whatever its labels.
@@ -37,6 +39,7 @@ impl NodeWaiting {
             Self::Rebuilt(_) => "node_rebuilt",
             Self::Relabelled(_) => "node_relabelled",
             Self::Renamed(_) => "node_renamed",
+            Self::DiskMissing(_) => "disk_missing",
             Self::DiskFound(_) => "disk_found",
             Self::AffinityUnknown => "affinity_unknown",
             Self::GoneShortly => "node_gone_shortly",
@@ -49,6 +52,7 @@ impl NodeWaiting {
             Self::ReadyOutOfService(_) => "NodeReadyOutOfService",
             Self::Relabelled(_) => "NodeRelabelled",
             Self::Renamed(_) => "NodeRenamed",
+            Self::DiskMissing(_) => "DiskMissing",
             Self::DiskFound(_) => "DiskMoved",
             Self::AffinityUnknown => "NodeAffinityUnknown",
             Self::Serves | Self::NotReady(_) | Self::Rebuilt(_) | Self::GoneShortly => return None,
@@ -83,6 +87,12 @@ impl fmt::Display for NodeWaiting {
                 f,
                 "Node {node:?} has the machine of the PersistentVolume under another name; the PVC waits for its former \
                  name; register the Node under its former name, or move the PersistentVolume: bindery local moves"
+            ),
+            Self::DiskMissing(node) => write!(
+                f,
+                "Node {node:?} is there, and the disk of the PVC is not; its pod cannot use its data; mount the disk; if it \
+                 is lost and another replica has the data, set the reclaim policy of the PersistentVolume to Retain, then \
+                 delete the PVC and its pod"
             ),
             Self::DiskFound(place) => write!(
                 f,

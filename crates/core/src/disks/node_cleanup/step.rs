@@ -67,9 +67,6 @@ pub fn volume_loss(
     if !is_readable(&volume.node_affinity) {
         return Err(NodeWaiting::AffinityUnknown);
     }
-    if let Some(found) = &volume.found_at {
-        return Err(NodeWaiting::DiskFound(found.clone()));
-    }
     let mut kind = NodeLossKind::Gone;
     for node in nodes {
         kind = node_loss(volume, node)?;
@@ -98,13 +95,17 @@ fn node_loss(volume: &LocalVolume, node: &NodeOfVolume) -> Result<NodeLossKind, 
     }
     let made_for = creator_node(&volume.provisioned_by).and_then(|creator| creator.uid);
     let is_rebuilt = made_for.is_some_and(|uid| uid != node.uid.to_string());
-    Err(match (node.tie, node.is_ready) {
-        (NodeTie::SameMachine, _) => NodeWaiting::Renamed(name),
+    Err(match (node.tie, &volume.found_at) {
+        (NodeTie::Found, Some(place)) => NodeWaiting::DiskFound(place.clone()),
+        (NodeTie::SameMachine | NodeTie::Found, _) => NodeWaiting::Renamed(name),
+        (NodeTie::Admitted | NodeTie::Named, _) if volume.is_disk_missing => {
+            NodeWaiting::DiskMissing(name)
+        }
         // Whether the disk is still there, the provisioner on the node says: a pod may already use what is in its place.
         (NodeTie::Admitted | NodeTie::Named, _) if is_rebuilt => NodeWaiting::Rebuilt(name),
         (NodeTie::Named, _) => NodeWaiting::Relabelled(name),
-        (NodeTie::Admitted, true) => NodeWaiting::Serves,
-        (NodeTie::Admitted, false) => NodeWaiting::NotReady(name),
+        (NodeTie::Admitted, _) if node.is_ready => NodeWaiting::Serves,
+        (NodeTie::Admitted, _) => NodeWaiting::NotReady(name),
     })
 }
 

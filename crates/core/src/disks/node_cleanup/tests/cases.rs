@@ -4,7 +4,7 @@ use crate::disks::tests::world::{held, volume};
 use crate::disks::{
     CleanupClaim, CleanupObservation, CleanupReplicas, CleanupStep, CleanupWaiting, DiskLocation,
     LocalVolume, NodeLossKind, NodeOfVolume, NodeTie, NodeWaiting, OnNodeLoss, PodState, Replica,
-    StatefulSetReplicas, holds_up, next_cleanup_step,
+    StatefulSetReplicas, holds_up, next_cleanup_step, volume_loss,
 };
 use crate::model::{
     ClaimKey, Deletion, NodeAffinity, NodeTerm, ReclaimPolicy, Reservation, ResourceVersion, Uid,
@@ -242,8 +242,18 @@ fn nothing_is_deleted_before_the_nodes_are_read_again() {
 fn a_volume_whose_disk_was_found_elsewhere_is_left_alone() {
     let place = DiskLocation { node: "node-2".into(), class: "fast".into(), path: "/mnt/a".into() };
     let volume = LocalVolume { found_at: Some(place.clone()), ..bound() };
-    let step = step(&volume, OnNodeLoss::Release, &claim(Deletion::NotAsked), &usual());
-    assert_eq!(step, CleanupStep::Wait(CleanupWaiting::Node(NodeWaiting::DiskFound(place))));
+    let there = NodeOfVolume { tie: NodeTie::Found, ..node(OTHER_UID, true, false) };
+    let off = NodeOfVolume { is_ready: false, is_out_of_service: true, ..there.clone() };
+    let found = Err(NodeWaiting::DiskFound(place));
+    assert_eq!(volume_loss(&volume, &[there], true), found);
+    // That node is lost too.
+    assert_eq!(volume_loss(&volume, &[off], true), Ok(NodeLossKind::OutOfService));
+    assert_eq!(volume_loss(&volume, &[], true), Ok(NodeLossKind::Gone));
+    let missing = LocalVolume { is_disk_missing: true, ..bound() };
+    for uid in [NODE_UID, OTHER_UID] {
+        let expected = Err(NodeWaiting::DiskMissing("node-1".into()));
+        assert_eq!(volume_loss(&missing, &[node(uid, true, false)], true), expected);
+    }
 }
 
 #[test]

@@ -4,16 +4,19 @@ use std::fs;
 use std::process::Command;
 
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::doubtful::QUIET;
 use super::scene::{PATIENCE, SECRET, Scene};
-use crate::eventually::eventually;
+use crate::eventually::{eventually, wait};
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane, claim_path, volume_path};
 use crate::runner::{Case, case};
 
-pub(super) const CASES: &[Case] =
-    &[case!(a_disk_on_another_node_is_moved_by_a_person_with_its_data)];
+pub(super) const CASES: &[Case] = &[
+    case!(a_disk_on_another_node_is_moved_by_a_person_with_its_data),
+    case!(a_disk_that_has_another_volume_is_not_cleaned_whatever_its_mark_says),
+];
 
 /// What `bindery local moves` prints.
 #[track_caller]
@@ -80,12 +83,38 @@ fn a_disk_on_another_node_is_moved_by_a_person_with_its_data() {
     assert_eq!(fs::read_to_string(there.join("folder/file")).unwrap(), SECRET);
     // It is the new node's: once its data is not needed, it is cleaned and offered there.
     let marked = |volume: &Value| volume["metadata"]["name"].as_str().unwrap().to_owned();
-    let delete = Body::merge_patch(
-        &serde_json::json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}}),
-    );
+    let delete = Body::merge_patch(&json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}}));
     plane.request(ADMIN, Method::PATCH, &volume_path(&marked(&moved)), delete).expect_ok();
     former.delete_claim("data");
     new.volume("fast/b", "Available", moved["metadata"]["uid"].as_str().unwrap());
     assert!(new.names("fast/b").is_empty());
     assert!(former.volumes().is_empty(), "{:?}", former.volumes());
+}
+
+/// It was moved to another node, got a volume there, and came back with the mark of its former one.
+fn a_disk_that_has_another_volume_is_not_cleaned_whatever_its_mark_says() {
+    let plane = Plane::shared(Peers::WithBinder);
+    let mut scene = Scene::new(plane, "back");
+    scene.keys = ", onManualDelete: clean";
+    let local = scene.start();
+    let volume = scene.written("vol1", "data");
+    local.kill();
+    scene.delete_claim("data");
+    scene.volume("fast/vol1", "Released", "");
+    scene.delete_volume_by_hand(&volume);
+    let metadata = &volume["metadata"];
+    let mut elsewhere = json!({
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {"name": scene.objects.name("elsewhere"),
+            "labels": metadata["labels"], "annotations": metadata["annotations"]},
+        "spec": volume["spec"],
+    });
+    let values = "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0";
+    *elsewhere.pointer_mut(values).unwrap() = json!("another");
+    scene.objects.create("/api/v1/persistentvolumes", &elsewhere);
+    let local = scene.start();
+    let reported = scene.event(&local, "DiskMoved");
+    assert!(reported.contains(&scene.objects.name("elsewhere")), "{reported}");
+    wait(QUIET);
+    assert_eq!(scene.names("fast/vol1").len(), 3, "{}", local.log());
 }

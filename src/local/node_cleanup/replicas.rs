@@ -77,7 +77,7 @@ impl ReplicaSources<'_> {
             self.requests.read(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
         let state = match text.map(|text| pod_state(&text, set)).transpose()? {
             None => PodState::Absent,
-            // Nobody has taken that back since its node was lost.
+            // Its node is lost, and its status is not yet changed.
             Some((PodState::Ready, node)) if !self.nodes.is_ready(&node) => PodState::NotReady,
             Some((state, _)) => state,
         };

@@ -35,11 +35,19 @@ const QUIET: Duration = Duration::from_secs(5);
 
 fn what_a_node_asks_for_does_not_grow_with_the_cluster() {
     let plane = Plane::start(Peers::Alone).unwrap();
-    let alone = requests_of_a_node(&plane, "alone");
     fill(&plane);
-    let crowded = requests_of_a_node(&plane, "crowded");
-    println!("{DISKS} disks of one of {} nodes: {crowded:?}", nodes());
-    assert_eq!(alone, crowded, "requests by method, in an empty cluster and in a large one");
+    let events_before = watch_events(&plane);
+    let begun = Instant::now();
+    let requests = requests_of_a_node(&plane, "crowded");
+    let events = watch_events(&plane) - events_before;
+    println!("{DISKS} disks of one of {} nodes: {requests:?}, {events} watch events", nodes());
+    // Of each disk its volume, and one of another name; the Node; the StorageClass, at most every five seconds.
+    let disks = DISKS as u64;
+    let gets = 2 * disks + 2 + begun.elapsed().as_secs() / 5;
+    assert!(requests["get"] <= gets, "{requests:?}");
+    assert_eq!((requests["post"], requests["patch"], requests["delete"]), (disks, 0, 0));
+    // Each volume is created, and gets its phase.
+    assert!((disks..=3 * disks).contains(&events), "{events} events of PersistentVolumes");
     a_round_of_the_node_cleanup(&plane);
 }
 
@@ -63,6 +71,12 @@ fn requests_of_a_node(plane: &Plane, case: &str) -> BTreeMap<String, u64> {
     let count =
         |method: &str| (method.to_owned(), sum(&metrics, name, &[&format!("method=\"{method}\"")]));
     ["get", "post", "patch", "delete"].into_iter().map(count).collect()
+}
+
+/// The events of PersistentVolumes that the API server has sent to all watches: nothing else watches them here.
+fn watch_events(plane: &Plane) -> u64 {
+    let metrics = plane.get(ADMIN, "/metrics").text.to_lowercase();
+    sum(&metrics, "apiserver_watch_events_total", &["\"persistentvolume"])
 }
 
 /// The other nodes and the volumes of their disks.

@@ -4,7 +4,7 @@ use super::annotations::TOPOLOGY_LABELS;
 use super::selector::Labels;
 use super::topology::{Node, stable_label};
 
-/// What stands between the zones in one label.
+/// The separator of the zones in one label.
 ///
 /// Kubernetes: `k8s.io/cloud-provider/volume/constants.go`, `LabelMultiZoneDelimiter`.
 const DELIMITER: &str = "__";

@@ -71,7 +71,7 @@ fn a_pod_comes_back_where_there_is_room_for_its_volumes() {
     assert_eq!(open.labels().0, Vec::<&str>::new());
 }
 
-/// One handle is one volume, whoever uses it, and pods that go leave room.
+/// One handle is one volume for all pods that use it, and pods that go leave room.
 #[test]
 fn volumes_are_counted_once_and_only_of_pods_that_stay() {
     let shared = crowded(Some(4)).pod(pod("shares", "b1", &["x", "one"]));

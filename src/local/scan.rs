@@ -17,7 +17,7 @@ use super::ledger::{LedgerMarks, mark_on_file_system};
 use super::mounts::{Mount, Mounts};
 use super::overlap::mark_shared;
 use super::unanswered::Inspected;
-use crate::disks::{Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, Unusable};
+use crate::disks::{Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, FreeSpace, Unusable};
 
 /// Why a disk is unusable whose inspection does not end.
 const NO_ANSWER: &str = "the disk does not answer";
@@ -157,7 +157,9 @@ impl Scanner<'_> {
         if class.mode == OfferedMode::Block {
             return Ok(Err(Unusable::NotBlock));
         }
-        self.file_system(mounts, mount, path).map(Ok)
+        let (disk, device) = self.file_system(mounts, mount, path)?;
+        let kept = if class.overwrites_free_space { free_space_kept(mount, &disk) } else { None };
+        Ok(kept.map_or(Ok((disk, device)), |why| Err(Unusable::NotOverwritable(why))))
     }
 
     fn file_system(
@@ -252,6 +254,17 @@ fn entries(class: &DiscoveryClass) -> io::Result<Vec<String>> {
 fn own_disks(mounts: &Mounts, discovery: &Path) -> BTreeSet<DeviceNumber> {
     let paths = [discovery, Path::new("/"), Path::new("/etc/hosts")];
     paths.into_iter().filter_map(|path| mounts.around(path)).map(|mount| mount.device).collect()
+}
+
+/// Why not all of the free space of a file system can be overwritten; nothing if it can.
+///
+/// Linux: XFS and btrfs have a reserve that no file gets, and that only a program for the file system can change; ext4 lends
+/// its own.
+fn free_space_kept(mount: &Mount, disk: &Disk) -> Option<FreeSpace> {
+    if disk.identity.folder.is_some() {
+        return Some(FreeSpace::Shared);
+    }
+    (mount.fs_type != "ext4").then(|| FreeSpace::KeptBack(mount.fs_type.as_str().into()))
 }
 
 /// The device of a mount. Where the file system has a number of its own, as that of btrfs, it is that of its source.

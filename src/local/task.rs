@@ -363,9 +363,6 @@ impl Task {
         let target = found.and_then(|found| found.target).ok_or(TaskError::Lost)?;
         let name = found.map(|found| found.device.clone());
         let overwritten = name.filter(|_| self.class.overwrites_free_space);
-        if overwritten.is_some() && disk.identity.folder.is_some() {
-            return Err(CleanError::SharedFileSystem.into());
-        }
         let begun = Instant::now();
         self.record_event(EventType::Normal, "VolumeDelete", "cleaning the disk").await;
         let progress = Arc::new(CleaningProgress::default());

@@ -40,7 +40,7 @@ pub fn empty(
     let emptying = Emptying { root, progress };
     emptying.remove_all(&folder)?;
     if let Some(name) = overwritten {
-        let _lent = ReservedClusters::lend(name);
+        let _lent = ReservedClusters::lend(name)?;
         emptying.overwrite_free_space(&folder)?;
     }
     syncfs(&folder).map_err(|error| failed(root)(error.into()))?;
@@ -63,12 +63,12 @@ struct ReservedClusters {
 }
 
 impl ReservedClusters {
-    /// Lends them. Nothing where the file system has none, or they cannot be lent.
-    fn lend(device: &str) -> Option<Self> {
+    /// Lends them. The error is a container that may not.
+    fn lend(device: &str) -> Result<Self, CleanError> {
         let path = Path::new("/sys/fs/ext4").join(device).join("reserved_clusters");
-        let count = fs::read_to_string(&path).ok()?;
-        fs::write(&path, "0").ok()?;
-        Some(Self { path, count })
+        let count = fs::read_to_string(&path).map_err(failed(&path))?;
+        fs::write(&path, "0").map_err(failed(&path))?;
+        Ok(Self { path, count })
     }
 }
 

@@ -41,12 +41,6 @@ pub enum CleanError {
         "the disk was exchanged while it was to be cleaned; nothing of the new one was removed"
     )]
     Exchanged,
-    /// The free space is that of other volumes too.
-    #[error(
-        "overwriteFreeSpace would fill the file system that other PersistentVolumes share; nothing was removed; \
-         set it to false for this StorageClass"
-    )]
-    SharedFileSystem,
     /// The command of the StorageClass failed.
     #[error("blockCleanerCommand {command} {reason}")]
     Command {

@@ -77,9 +77,21 @@ impl NodeDisks {
     /// Mounts a new ext4 file system as `fast/NAME`.
     pub(crate) fn file_system(&mut self, name: &str, mib: u64) {
         let device = self.format(name, mib);
+        self.mount_found(name, &device);
+    }
+
+    /// Mounts a new XFS file system as `fast/NAME`.
+    pub(crate) fn xfs(&mut self, name: &str, mib: u64) {
+        let device = self.attach(name, mib);
+        run("mkfs.xfs", &["-q", &device]);
+        self.mount_found(name, &device);
+    }
+
+    /// Mounts a device where it is found.
+    fn mount_found(&mut self, name: &str, device: &str) {
         let point = self.path("fast").join(name);
         fs::create_dir(&point).unwrap();
-        self.mount(&[&device], &point);
+        self.mount(&[device], &point);
     }
 
     /// Links a new block device as `raw/NAME`.

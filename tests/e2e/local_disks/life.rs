@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use http::Method;
 
+use super::disks::run;
 use super::scene::{PATIENCE, SECRET, Scene};
 use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
@@ -15,7 +16,35 @@ use crate::runner::{Case, case};
 pub(super) const CASES: &[Case] =
     &[case!(a_local_disk_is_found_offered_written_cleaned_and_offered_again)];
 
-pub(super) const LENGTHY: &[Case] = &[case!(nothing_is_left_on_fifty_disks_after_a_life)];
+pub(super) const LENGTHY: &[Case] = &[
+    case!(nothing_is_left_on_fifty_disks_after_a_life),
+    case!(no_file_is_left_on_a_disk_with_xfs_after_a_life),
+];
+
+/// `mkfs.xfs` makes no smaller one.
+const XFS_MIB: u64 = 320;
+
+fn no_file_is_left_on_a_disk_with_xfs_after_a_life() {
+    let plane = Plane::start(Peers::Everyone).unwrap();
+    let mut scene = Scene::new(&plane, "xfs");
+    let local = scene.start();
+    scene.disks.xfs("vol1", XFS_MIB);
+    let volume = scene.volume("fast/vol1", "Available", "");
+    let device = scene.disks.device("vol1");
+    let uuid = run("blkid", &["--match-tag", "UUID", "--output", "value", &device]);
+    assert_eq!(volume["metadata"]["annotations"]["bindery.dev/disk-file-system"], uuid);
+    live(&mut scene, "fast/vol1", "Filesystem", &|scene| scene.write_as_pod("fast/vol1"));
+    assert!(scene.names("fast/vol1").is_empty(), "{:?}", scene.names("fast/vol1"));
+    let free = scene.volume("fast/vol1", "Available", "");
+    local.kill();
+
+    // What XFS keeps back is not overwritten: such a disk is not offered where that is demanded.
+    scene.keys = ", overwriteFreeSpace: true";
+    let local = scene.start();
+    let reported = scene.event(&local, "DiskUnusable");
+    assert!(reported.contains("the file system xfs keeps a part of its free space"), "{reported}");
+    scene.volume_is_gone(&free);
+}
 
 /// Half of them file systems, half block devices.
 const DISKS: usize = 50;

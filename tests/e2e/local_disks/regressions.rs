@@ -6,8 +6,8 @@ use http::Method;
 use rustix::fs::removexattr;
 use serde_json::{Value, json};
 
-use super::scene::{PATIENCE, Scene};
-use crate::eventually::{eventually, wait};
+use super::scene::Scene;
+use crate::eventually::wait;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane, volume_path};
 use crate::runner::{Case, case};
@@ -73,11 +73,7 @@ fn a_bound_volume_that_is_being_deleted_keeps_its_data() {
     assert_eq!(stored["status"]["phase"], "Bound");
     assert_eq!(scene.names("fast/vol1").len(), 3, "its PVC is there: {}", local.log());
     scene.delete_claim("data");
-    eventually("the volume is gone", PATIENCE, || {
-        let reply = plane.get(ADMIN, &path);
-        let is_other = reply.json["metadata"]["uid"] != volume["metadata"]["uid"];
-        if reply.code == 404 || is_other { Ok(()) } else { Err(reply.to_string()) }
-    });
+    scene.volume_is_gone(&volume);
     wait(super::doubtful::QUIET);
     let is_offered = !scene.volumes().is_empty();
     assert!(!is_offered || scene.names("fast/vol1").is_empty(), "it is never offered with data");

@@ -173,9 +173,17 @@ impl<'a> Scene<'a> {
         self.plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
         let patch = Body::merge_patch(&json!({"metadata": {"finalizers": null}}));
         drop(self.plane.try_request(ADMIN, Method::PATCH, &path, patch));
+        self.volume_is_gone(volume);
+    }
+
+    /// Waits until a volume is gone. There may be another one of its name.
+    #[track_caller]
+    pub(crate) fn volume_is_gone(&self, volume: &Value) {
+        let path = volume_path(volume["metadata"]["name"].as_str().unwrap());
         eventually("the volume is gone", PATIENCE, || {
             let reply = self.plane.get(ADMIN, &path);
-            if reply.code == 404 { Ok(()) } else { Err(reply.to_string()) }
+            let is_other = reply.json["metadata"]["uid"] != volume["metadata"]["uid"];
+            if reply.code == 404 || is_other { Ok(()) } else { Err(reply.to_string()) }
         });
     }
 

@@ -70,6 +70,17 @@ pub enum Unusable {
     Divided(Box<str>),
     /// The same disk as that of the entry with this path, or one around it or inside it.
     SharedWith(Box<str>),
+    /// A file system whose free space cannot be overwritten, as its StorageClass demands.
+    NotOverwritable(FreeSpace),
     /// It cannot be read, for this reason.
     Unreadable(Box<str>),
+}
+
+/// Why the free space of a file system cannot be overwritten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FreeSpace {
+    /// The file system is of this type, which keeps a part of its free space from every file.
+    KeptBack(Box<str>),
+    /// It is that of other volumes too: they could not write meanwhile.
+    Shared,
 }

@@ -15,7 +15,7 @@ mod tests;
 mod volume;
 mod waiting;
 
-pub use entry::{Disk, DiskContent, DiskEntry, DiskForm, Unusable};
+pub use entry::{Disk, DiskContent, DiskEntry, DiskForm, FreeSpace, Unusable};
 pub use identity::{DiskComparison, DiskFeature, DiskIdentity};
 pub use mark::DiskMark;
 pub use names::{CreatorNode, ProvisionerName, creator_node, stated_capacity, volume_name};

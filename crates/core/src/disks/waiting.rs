@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::entry::{DiskForm, Unusable};
+use super::entry::{DiskForm, FreeSpace, Unusable};
 use super::identity::DiskFeature;
 use crate::model::{ReclaimPolicy, VolumeName, VolumePhase};
 
@@ -184,6 +184,16 @@ impl fmt::Display for Unusable {
             Self::SharedWith(path) => write!(
                 f,
                 "{path} is the same disk, or a part of it; two PVCs would write to one disk; remove one of the two entries"
+            ),
+            Self::NotOverwritable(FreeSpace::KeptBack(fs_type)) => write!(
+                f,
+                "its StorageClass has overwriteFreeSpace, and the file system {fs_type} keeps a part of its free space from \
+                 every file, in which bytes of the former PVC could stay; make ext4 on the disk, or offer it as a block \
+                 device"
+            ),
+            Self::NotOverwritable(FreeSpace::Shared) => f.write_str(
+                "its StorageClass has overwriteFreeSpace, which would fill the file system that other PersistentVolumes \
+                 share; set it to false for this StorageClass, or mount a file system of its own",
             ),
             Self::Unreadable(reason) => write!(f, "it cannot be read: {reason}"),
         }

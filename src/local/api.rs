@@ -1,5 +1,6 @@
 //! Requests about the volumes of local disks, each with a deadline and sent once.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::Method;
@@ -9,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::metrics::RequestMetrics;
 use crate::api::list::items;
-use crate::api::local_volume::{disk_label, local_volume};
+use crate::api::local_volume::local_volume;
 use crate::client::request::{RequestError, escaped, is_absent, request, send_text};
-use crate::disks::{ClaimState, Disk, DiskComparison, LocalVolume, LocalVolumeState};
+use crate::disks::{ClaimState, LocalVolume};
 use crate::model::annotations::LOCAL_DISK;
 use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, VolumeName};
 
@@ -32,6 +33,12 @@ pub enum VolumeRequestError {
     /// The answer cannot be read.
     #[error("the answer cannot be read: {0}")]
     Unreadable(#[from] serde_json::Error),
+    /// A request that answers several tasks failed.
+    #[error(transparent)]
+    Search(Arc<VolumeRequestError>),
+    /// A request that was to answer several tasks was given up.
+    #[error("the request was given up")]
+    Unanswered,
 }
 
 /// The outcome of a write that is made only if the object is as it was observed.
@@ -84,30 +91,15 @@ impl VolumeRequests {
         }
     }
 
-    /// The volume of this name. If there is none, the volume of another name that was made for the same disk is looked for,
-    /// whatever the disk's mark says: a mark in the ledger of another node is not seen here, and one that is seen may be older
-    /// than a move to another node and back.
-    pub async fn volume(
+    /// The volumes whose label names one of these disks.
+    pub async fn volumes_of_disks(
         &self,
-        name: &VolumeName,
-        disk: &Disk,
-    ) -> Result<LocalVolumeState, VolumeRequestError> {
-        if let Some(volume) = self.volume_named(name).await? {
-            return Ok(LocalVolumeState::Present(Box::new(volume)));
-        }
-        let label = disk_label(&disk.identity);
-        let key = LOCAL_DISK.replace('/', "%2F");
-        let list = format!("{VOLUMES}?labelSelector={key}%3D{label}");
+        labels: &[&str],
+    ) -> Result<Vec<LocalVolume>, VolumeRequestError> {
+        let (key, labels) = (LOCAL_DISK.replace('/', "%2F"), labels.join("%2C"));
+        let list = format!("{VOLUMES}?labelSelector={key}%20in%20({labels})");
         let list = self.send(Method::GET, &list, None).await?;
-        for item in items(&list)? {
-            let other = local_volume(item)?;
-            let recorded = other.identity.as_ref();
-            let comparison = recorded.map(|recorded| disk.identity.compared_with(recorded));
-            if other.name != *name && comparison == Some(DiskComparison::Same) {
-                return Ok(LocalVolumeState::Absent { made_as: Some(other.name) });
-            }
-        }
-        Ok(LocalVolumeState::Absent { made_as: None })
+        Ok(items(&list)?.into_iter().map(local_volume).collect::<Result<_, _>>()?)
     }
 
     /// The volume of this name, if there is one.

@@ -23,6 +23,7 @@ mod overlap;
 mod provisioner;
 pub mod run;
 pub mod scan;
+mod search;
 mod shared;
 mod task;
 mod triggers;

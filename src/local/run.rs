@@ -14,6 +14,7 @@ use super::ledger::Ledger;
 use super::metrics::LocalMetrics;
 use super::node::{LocalNode, LocalNodeError};
 use super::provisioner::Provisioner;
+use super::search::DiskSearch;
 use super::shared::{EventCounts, Shared};
 use super::unanswered::Inspected;
 use super::volumes::LocalVolumes;
@@ -90,6 +91,7 @@ pub async fn run(
         watch_collection(client, ResourceKind::Volumes, Arc::clone(&volumes), Instant::now());
     let ledger = Mutex::new(ledger);
     let shared = Arc::new(Shared {
+        search: DiskSearch::new(requests.clone()),
         requests,
         node,
         ledger,

@@ -10,12 +10,14 @@ use super::ledger::{Ledger, LedgerMarks};
 use super::metrics::LocalMetrics;
 use super::node::LocalNode;
 use super::scan::Scanner;
+use super::search::DiskSearch;
 use super::unanswered::Inspected;
 use super::volumes::LocalVolumes;
 
 /// What all tasks share.
 pub(super) struct Shared {
     pub(super) requests: VolumeRequests,
+    pub(super) search: DiskSearch,
     pub(super) node: LocalNode,
     pub(super) ledger: Mutex<Ledger>,
     pub(super) volumes: Arc<LocalVolumes>,

@@ -205,8 +205,7 @@ impl Task {
                 return Ok(Some(TaskEnd::Waiting(waiting)));
             }
             DiskStep::ReadVolume => {
-                let (_, disk) = self.disk()?;
-                self.volume = self.shared.requests.volume(&self.name, &disk).await?;
+                self.volume = self.read_volume().await?;
             }
             DiskStep::ReadClaim => {
                 self.claim = match &self.volume {
@@ -256,6 +255,16 @@ impl Task {
             }
         }
         Ok(None)
+    }
+
+    /// Reads the volume of the name. If there is none, the one of another name that was made for the disk is searched for.
+    async fn read_volume(&self) -> Result<LocalVolumeState, TaskError> {
+        if let Some(volume) = self.shared.requests.volume_named(&self.name).await? {
+            return Ok(LocalVolumeState::Present(Box::new(volume)));
+        }
+        let (_, disk) = self.disk()?;
+        let made_as = self.shared.search.volume_of(&disk, &self.name).await?;
+        Ok(LocalVolumeState::Absent { made_as })
     }
 
     fn place<'a>(&'a self, device: &'a str) -> DiskPlace<'a> {

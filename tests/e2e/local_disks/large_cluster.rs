@@ -140,7 +140,7 @@ fn a_round_of_the_node_cleanup(plane: &Plane) {
 }
 
 /// The metrics of the process with this log: it says where they are. None while it starts.
-fn scrape(log: &str) -> String {
+pub(super) fn scrape(log: &str) -> String {
     let address = log.lines().find_map(|line| {
         let line: serde_json::Value = serde_json::from_str(line).ok()?;
         line["health"].as_str().map(str::to_owned)
@@ -154,7 +154,7 @@ fn scrape(log: &str) -> String {
 }
 
 /// The sum of the series of a metric that have all these labels.
-fn sum(metrics: &str, name: &str, labels: &[&str]) -> u64 {
+pub(super) fn sum(metrics: &str, name: &str, labels: &[&str]) -> u64 {
     let of_it = |line: &&str| {
         let rest = line.strip_prefix(name);
         rest.is_some_and(|rest| rest.starts_with(['{', ' ']))

@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use super::large_cluster::{scrape, sum};
 use super::scene::Scene;
 use crate::eventually::eventually;
 use crate::plane::{Peers, Plane};
@@ -38,8 +39,12 @@ fn a_thousand_disks_are_offered_in_seconds() {
     let took = begun.elapsed();
     let status = fs::read_to_string(format!("/proc/{}/status", local.id())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    // Of each disk its volume; those of another name are searched for together.
+    let requests = "local_volume_provisioner_apiserver_requests_total";
+    let gets = sum(&scrape(&local.log()), requests, &["method=\"get\""]);
+    assert!((DISKS as u64..DISKS as u64 * 5 / 4).contains(&gets), "{gets} reads");
     println!(
-        "{DISKS} disks: offered {} ms after the start, at most {} resident",
+        "{DISKS} disks: offered {} ms after the start, {gets} reads, at most {} resident",
         took.as_millis(),
         peak.trim()
     );

@@ -1,7 +1,7 @@
 //! What makes a scan due at once: a change of the mount table, or of a discovery folder.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, PipeWriter};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ pub(super) struct Triggers {
     /// Notified after a change.
     pub(super) changed: Arc<Notify>,
     _folders: Option<RecommendedWatcher>,
+    /// Closed at the end, which ends the thread that waits for the mount table.
+    _end: PipeWriter,
 }
 
 impl Triggers {
@@ -26,16 +28,24 @@ impl Triggers {
         let changed = Arc::new(Notify::new());
         let table = File::open("/proc/self/mountinfo")?;
         let notified = Arc::clone(&changed);
+        let (ended, end) = io::pipe()?;
         std::thread::Builder::new().name("mount-table".to_owned()).spawn(move || {
             // Linux: `fs/proc_namespace.c`, `mounts_poll`: a change is an error and urgent data.
             let flags = PollFlags::PRI | PollFlags::ERR;
-            while Arc::strong_count(&notified) > 1 {
-                if poll(&mut [PollFd::new(&table, flags)], None).is_ok() {
+            loop {
+                let mut polled =
+                    [PollFd::new(&table, flags), PollFd::new(&ended, PollFlags::empty())];
+                // An interrupted wait is begun again.
+                let is_polled = poll(&mut polled, None).is_ok();
+                if is_polled && !polled[1].revents().is_empty() {
+                    return;
+                }
+                if is_polled {
                     notified.notify_one();
                 }
             }
         })?;
-        Ok(Self { _folders: watch(folders, &changed), changed })
+        Ok(Self { _folders: watch(folders, &changed), changed, _end: end })
     }
 }
 

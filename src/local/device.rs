@@ -51,6 +51,11 @@ impl Devices {
         }
     }
 
+    /// The machine-id.
+    pub fn machine(&self) -> &str {
+        &self.machine
+    }
+
     /// Returns the device with this number. The error is one that the kernel does not have.
     pub fn device(&self, number: DeviceNumber) -> io::Result<BlockDevice> {
         if let Some(known) = self.known.borrow().get(&number) {

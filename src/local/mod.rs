@@ -25,6 +25,7 @@ pub mod run;
 pub mod scan;
 mod search;
 mod shared;
+pub mod source;
 mod task;
 mod triggers;
 mod unanswered;

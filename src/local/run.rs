@@ -16,6 +16,7 @@ use super::node::{LocalNode, LocalNodeError};
 use super::provisioner::Provisioner;
 use super::search::DiskSearch;
 use super::shared::{EventCounts, Shared};
+use super::source::DiskSource;
 use super::unanswered::Inspected;
 use super::volumes::LocalVolumes;
 use crate::client::resource::ResourceKind;
@@ -34,6 +35,8 @@ pub struct LocalSettings {
     pub kubelet: PathBuf,
     /// Time between two scans without a reason.
     pub period: Duration,
+    /// What is taken for disks. The command line knows but one.
+    pub disks: DiskSource,
 }
 
 /// Why the provisioner cannot start, or ended.
@@ -77,7 +80,8 @@ pub async fn run(
     metrics: Arc<LocalMetrics>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), LocalError> {
-    let LocalSettings { node, mut configuration, ledger: folder, kubelet, period } = settings;
+    let LocalSettings { node, mut configuration, ledger: folder, kubelet, period, disks } =
+        settings;
     if !kubelet.is_dir() {
         return Err(LocalError::Kubelet(kubelet.display().to_string()));
     }
@@ -100,6 +104,7 @@ pub async fn run(
         events: EventCounts::default(),
         inspected: Inspected::default(),
         kubelet,
+        disks,
     });
     let mut provisioner = Provisioner::new(shared, configuration, period);
     tokio::select! {

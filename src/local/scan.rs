@@ -16,6 +16,7 @@ use super::found::{EntryKey, Found, PathTarget, Scan};
 use super::ledger::{LedgerMarks, mark_on_file_system};
 use super::mounts::{Mount, Mounts};
 use super::overlap::mark_shared;
+use super::source::{DiskSource, file_device, is_locked};
 use super::unanswered::Inspected;
 use crate::disks::{Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, FreeSpace, Unusable};
 
@@ -27,6 +28,8 @@ const NO_ANSWER: &str = "the disk does not answer";
 pub struct Scanner<'a> {
     /// The devices of the machine.
     pub devices: &'a Devices,
+    /// What is taken for disks.
+    pub source: &'a DiskSource,
     /// The marks that are not on the disks.
     pub ledger: &'a LedgerMarks,
     /// What is inspected at the moment, and what does not answer.
@@ -144,6 +147,10 @@ impl Scanner<'_> {
             let number = (major(metadata.rdev()), minor(metadata.rdev()));
             return self.block_device(path, number);
         }
+        if let (DiskSource::Files(_), Some(number)) = (self.source, self.source.number(&metadata)) {
+            let device = file_device(path, &metadata, self.devices.machine());
+            return Ok(Ok((self.disk_on(number, &device, is_locked(path)?), device)));
+        }
         if !kind.is_dir() {
             return Ok(Err(Unusable::OtherFile));
         }
@@ -203,16 +210,20 @@ impl Scanner<'_> {
         if let Some(part) = &device.part {
             return Ok(Err(Unusable::Divided(part.as_str().into())));
         }
-        let disk = Disk {
+        let is_in_use = is_opened_exclusively(path)? || self.is_mapped(number);
+        Ok(Ok((self.disk_on(number, &device, is_in_use), device)))
+    }
+
+    fn disk_on(&self, number: DeviceNumber, device: &BlockDevice, is_in_use: bool) -> Disk {
+        Disk {
             form: DiskForm::BlockDevice,
             device: number,
             mark: self.ledger.mark(&device.identity),
             capacity: device.identity.size,
             content: DiskContent::Unread,
-            is_in_use: is_opened_exclusively(path)? || self.is_mapped(number),
+            is_in_use,
             identity: device.identity.clone(),
-        };
-        Ok(Ok((disk, device)))
+        }
     }
 
     /// Returns whether a pod has the device as a raw volume: the kubelet then has a loop device on a bind mount of it.
@@ -299,10 +310,53 @@ fn not_opened(error: io::Error) -> io::Error {
     ))
 }
 
-#[test]
-fn a_device_that_may_not_be_opened_says_that_the_container_is_not_privileged() {
-    let denied = not_opened(io::Error::from_raw_os_error(1)).to_string();
-    assert!(denied.contains("(os error 1); only a privileged container"), "{denied}");
-    let other = not_opened(io::Error::from_raw_os_error(5)).to_string();
-    assert!(!other.contains("privileged"), "{other}");
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::local::configuration;
+
+    /// Scans a discovery folder with a regular file in it, and a link to that file.
+    fn scanned(source: &DiskSource, mode: &str) -> Vec<DiskEntry> {
+        let folder = tempfile::tempdir().unwrap();
+        let [disks, files] = ["disks", "files"].map(|name| folder.path().join(name));
+        fs::create_dir(&disks).unwrap();
+        fs::create_dir(&files).unwrap();
+        fs::write(disks.join("file"), [0; 4096]).unwrap();
+        fs::write(files.join("other"), [0; 4096]).unwrap();
+        std::os::unix::fs::symlink(files.join("other"), disks.join("link")).unwrap();
+        let settings = folder.path().join("configuration");
+        fs::create_dir(&settings).unwrap();
+        let path = disks.display();
+        let map = format!(
+            "raw: {{hostDir: {path}, mountDir: {path}, volumeMode: {mode}, onContent: offer}}"
+        );
+        fs::write(settings.join("storageClassMap"), map).unwrap();
+        let (ledger, inspected) = (LedgerMarks::default(), Inspected::default());
+        let devices = Devices::new("machine");
+        let (kubelet, ledger, inspected) = (folder.path(), &ledger, &inspected);
+        let scanner = Scanner { devices: &devices, source, ledger, inspected, kubelet };
+        let scan = scanner.scan(&configuration::read(&settings).unwrap()).unwrap();
+        scan.entries.into_values().map(|found| found.entry).collect()
+    }
+
+    #[test]
+    fn a_regular_file_is_no_disk_of_a_node_whatever_is_configured() {
+        for mode in ["Block", "Filesystem"] {
+            let unusable = DiskEntry::Unusable(Unusable::OtherFile);
+            assert_eq!(scanned(&DiskSource::Devices, mode), [unusable.clone(), unusable]);
+        }
+        let found = scanned(&DiskSource::Files(Arc::default()), "Block");
+        assert!(found.iter().all(|entry| matches!(entry, DiskEntry::Disk(_))), "{found:?}");
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn a_device_that_may_not_be_opened_says_that_the_container_is_not_privileged() {
+        let denied = not_opened(io::Error::from_raw_os_error(1)).to_string();
+        assert!(denied.contains("(os error 1); only a privileged container"), "{denied}");
+        let other = not_opened(io::Error::from_raw_os_error(5)).to_string();
+        assert!(!other.contains("privileged"), "{other}");
+    }
 }

@@ -11,6 +11,7 @@ use super::metrics::LocalMetrics;
 use super::node::LocalNode;
 use super::scan::Scanner;
 use super::search::DiskSearch;
+use super::source::DiskSource;
 use super::unanswered::Inspected;
 use super::volumes::LocalVolumes;
 
@@ -26,6 +27,8 @@ pub(super) struct Shared {
     pub(super) inspected: Inspected,
     /// The folder of the kubelet, below which it mounts what pods use.
     pub(super) kubelet: PathBuf,
+    /// What is taken for disks.
+    pub(super) disks: DiskSource,
 }
 
 impl Shared {
@@ -40,7 +43,13 @@ impl Shared {
         devices: &'a Devices,
         ledger: &'a LedgerMarks,
     ) -> Scanner<'a> {
-        Scanner { devices, ledger, inspected: &self.inspected, kubelet: &self.kubelet }
+        Scanner {
+            devices,
+            source: &self.disks,
+            ledger,
+            inspected: &self.inspected,
+            kubelet: &self.kubelet,
+        }
     }
 }
 

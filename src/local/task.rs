@@ -368,6 +368,7 @@ impl Task {
         }
         let (path, disk) = self.disk()?;
         let (command, form, device) = (self.class.cleaner.clone(), disk.form, disk.device);
+        let source = self.shared.disks.clone();
         let found = self.scans[0].as_ref();
         let target = found.and_then(|found| found.target).ok_or(TaskError::Lost)?;
         let name = found.map(|found| found.device.clone());
@@ -380,7 +381,9 @@ impl Task {
             DiskForm::FileSystem => {
                 file_system::empty(&path, target, overwritten.as_deref(), &counted)
             }
-            DiskForm::BlockDevice if command.is_empty() => block::zero(&path, device, &counted),
+            DiskForm::BlockDevice if command.is_empty() => {
+                block::zero(&path, device, &source, &counted)
+            }
             DiskForm::BlockDevice => run_command(&command, &path),
         });
         let metrics = &self.shared.metrics;

@@ -24,6 +24,7 @@ use crate::local::metrics::LocalMetrics;
 use crate::local::node_cleanup::metrics::NodeCleanupMetrics;
 use crate::local::node_cleanup::run::{NodeCleanupSettings, run as run_node_cleanup};
 use crate::local::run::{LocalSettings, run as run_provisioner};
+use crate::local::source::DiskSource;
 use crate::telemetry::connections::ConnectionMetrics;
 use crate::telemetry::logging;
 use crate::webhook::transport::PortServer;
@@ -77,15 +78,24 @@ async fn serve(
     let port = local_port(arguments.listen_address, health, &metrics.connections)?;
     let health = port.address().to_string();
     tracing::info!(node, health, version = env!("CARGO_PKG_VERSION"), "starting");
-    let settings = LocalSettings {
+    let settings = provisioner_settings(arguments, node, configuration);
+    let running = run_provisioner(client, settings, Arc::new(metrics), signals.next());
+    served(running, port).await
+}
+
+fn provisioner_settings(
+    arguments: &LocalArgs,
+    node: &str,
+    configuration: LocalConfiguration,
+) -> LocalSettings {
+    LocalSettings {
         node: node.to_owned(),
         configuration,
         ledger: arguments.ledger_dir.clone(),
         kubelet: arguments.kubelet_dir.clone(),
         period: arguments.discovery_period,
-    };
-    let running = run_provisioner(client, settings, Arc::new(metrics), signals.next());
-    served(running, port).await
+        disks: DiskSource::Devices,
+    }
 }
 
 async fn client(kubeconfig: Option<&PathBuf>) -> Result<Client, Failure> {

@@ -2,15 +2,16 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{FallocateFlags, OFlags, fallocate, major, minor};
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
 
 use super::{CleanError, CleaningProgress, failed};
 use crate::disks::DiskContent;
 use crate::local::content::sampled;
 use crate::local::device::DeviceNumber;
+use crate::local::source::DiskSource;
 
 /// What is written with zeros at a time. 64 MiB: progress is seen.
 const CHUNK_BYTES: u64 = 64 << 20;
@@ -29,14 +30,17 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub fn zero(
     path: &Path,
     device: DeviceNumber,
+    source: &DiskSource,
     progress: &CleaningProgress,
 ) -> Result<(), CleanError> {
-    let mut file = open_alone(path, device)?;
+    let mut file = open_alone(path, device, source)?;
     let size = file.seek(SeekFrom::End(0)).map_err(failed(path))?;
-    discard(&file, size);
+    if source.discards() {
+        discard(&file, size);
+    }
     let mut at = 0;
     while at < size {
-        let length = CHUNK_BYTES.min(size - at);
+        let length = source.allowed(CHUNK_BYTES.min(size - at)).map_err(failed(path))?;
         zero_range(&file, at, length).map_err(failed(path))?;
         at += length;
         progress.add(length);
@@ -61,15 +65,15 @@ pub fn prove(path: &Path) -> Result<(), CleanError> {
 }
 
 /// Opens a device that is still the one that was decided about.
-pub(super) fn open_alone(path: &Path, device: DeviceNumber) -> Result<File, CleanError> {
+fn open_alone(path: &Path, device: DeviceNumber, source: &DiskSource) -> Result<File, CleanError> {
     let flags = i32::try_from(OFlags::EXCL.bits()).unwrap_or_default();
     let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
     let file = opened.map_err(failed(path))?;
     let metadata = file.metadata().map_err(failed(path))?;
-    let number = (major(metadata.rdev()), minor(metadata.rdev()));
-    if !metadata.file_type().is_block_device() || number != device {
+    if source.number(&metadata) != Some(device) {
         return Err(CleanError::Exchanged);
     }
+    source.lock(&file).map_err(failed(path))?;
     Ok(file)
 }
 

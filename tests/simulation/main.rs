@@ -8,6 +8,7 @@ mod controller;
 mod core_only;
 mod fault_matrix;
 mod invariants;
+mod local_disks;
 mod process;
 mod random_faults;
 mod record;

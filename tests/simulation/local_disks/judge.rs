@@ -1,0 +1,142 @@
+//! What must hold whenever the API server shows a change, and once nothing goes wrong any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bindery_sim::Accepted;
+use serde_json::Value;
+
+use super::media::{Media, Tally};
+use super::people::{ADMIN, text};
+
+/// The user of the provisioner.
+pub(super) const PROVISIONER: &str = "provisioner";
+
+/// The disks, and what was made of them so far.
+pub(super) struct Judge {
+    pub(super) media: Media,
+    /// The uids of volumes that a person made available with what was on their disk.
+    given_away: BTreeSet<String>,
+    pub(super) tally: Tally,
+    pub(super) breaches: Vec<String>,
+    /// The accepted writes to volumes, a line each.
+    pub(super) history: Vec<String>,
+    /// How often each disk was offered.
+    offers: BTreeMap<usize, u64>,
+}
+
+impl Judge {
+    pub(super) fn new(media: Media) -> Self {
+        Self {
+            media,
+            given_away: BTreeSet::new(),
+            tally: Tally::new(),
+            breaches: Vec::new(),
+            history: Vec::new(),
+            offers: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn count(&mut self, what: &'static str) {
+        *self.tally.entry(what).or_default() += 1;
+    }
+
+    pub(super) fn note(&mut self, line: String) {
+        self.history.push(line);
+    }
+
+    /// Takes in a write that the API server has accepted just now.
+    pub(super) fn on_write(&mut self, write: &Accepted) {
+        if write.resource != "persistentvolumes" {
+            return;
+        }
+        let object = write.object();
+        let (name, phase) = (text(object, "/metadata/name"), text(object, "/status/phase"));
+        let gone = if write.after.is_none() { " (gone)" } else { "" };
+        let sent = &write.sent;
+        self.note(format!("{}: {:?} {name} {phase}{gone} {sent}", write.user, write.method));
+        if let Some(after) = &write.after {
+            self.judge_offer(write, after);
+        }
+        if write.user == PROVISIONER {
+            self.judge_removal(write);
+        }
+        self.judge_data();
+    }
+
+    /// No volume that a claim can get has a disk with data of a former tenant.
+    fn judge_offer(&mut self, write: &Accepted, volume: &Value) {
+        let uid = text(volume, "/metadata/uid").to_owned();
+        let was_reserved =
+            write.before.as_ref().is_some_and(|before| !before["spec"]["claimRef"].is_null());
+        let is_free = volume["spec"]["claimRef"].is_null();
+        if write.user == ADMIN && was_reserved && is_free {
+            self.given_away.insert(uid.clone());
+        }
+        let Some(medium) = self.medium_of(volume) else {
+            self.breaches.push(format!("UnknownDisk: {volume}"));
+            return;
+        };
+        if write.before.is_none() && write.user == PROVISIONER {
+            self.count("offers");
+            let offers = self.offers.entry(medium).or_default();
+            *offers += 1;
+            if *offers > 1 {
+                self.count("offers again");
+            }
+        }
+        let is_offered = is_free && volume["metadata"]["deletionTimestamp"].is_null();
+        if is_offered && !self.given_away.contains(&uid) && !self.media.is_clean(medium) {
+            let by = &write.user;
+            self.breaches.push(format!("DirtyOffer: disk {medium}, by a write of {by}: {volume}"));
+        }
+    }
+
+    /// The provisioner deletes no volume of a claim that exists.
+    fn judge_removal(&mut self, write: &Accepted) {
+        let is_deleted = |object: &Value| !object["metadata"]["deletionTimestamp"].is_null();
+        let is_removed = write.after.as_ref().is_none_or(|after| is_deleted(after));
+        let Some(before) = write.before.as_ref().filter(|_| is_removed) else { return };
+        let claim = text(before, "/spec/claimRef/uid");
+        if self.media.live.contains(claim) {
+            self.breaches.push(format!("DeletedUnderClaim: {before}"));
+        }
+        if !claim.is_empty() {
+            self.count("released volumes deleted");
+        }
+    }
+
+    /// Nothing but its tenant changes what is on a disk while the claim exists, or while a pod uses it.
+    pub(super) fn judge_data(&mut self) {
+        for medium in self.media.changed() {
+            self.breaches.push(format!("Wiped: disk {medium}, whose data is still a tenant's"));
+        }
+    }
+
+    fn medium_of(&self, volume: &Value) -> Option<usize> {
+        let mapping = volume["metadata"]["annotations"]["bindery.dev/disk-mapping"].as_str()?;
+        self.media.recorded(mapping)
+    }
+
+    /// Returns why the disk of a slot is not as it must be in the end: no claim exists, no pod runs, and every policy is Delete.
+    pub(super) fn unfinished(&self, slot: usize, volume: Option<&Value>) -> Option<String> {
+        let medium = self.media.slots[slot].medium?;
+        let state = &self.media.media[medium];
+        let Some(volume) = volume else {
+            // Nothing can be said of a disk but that it is dirty: a person decides.
+            let is_held = !self.media.is_clean(medium) && state.is_doubtful;
+            return (!is_held).then(|| format!("disk {medium} has no volume"));
+        };
+        let phase = text(volume, "/status/phase");
+        if self.medium_of(volume) != Some(medium) {
+            let is_held = state.is_doubtful && phase == "Released";
+            return (!is_held)
+                .then(|| format!("disk {medium} has the volume of another: {volume}"));
+        }
+        let is_given_away = self.given_away.contains(text(volume, "/metadata/uid"));
+        if phase != "Available" || !volume["metadata"]["deletionTimestamp"].is_null() {
+            return Some(format!("the volume of disk {medium} is {phase}: {volume}"));
+        }
+        let is_clean = is_given_away || self.media.is_clean(medium);
+        (!is_clean).then(|| format!("disk {medium} is offered with data: {volume}"))
+    }
+}

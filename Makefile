@@ -8,8 +8,8 @@ SUITES := $(filter-out chart e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*
 
 .PHONY: demo test lint unit suites examples doc kube chart e2e histories installation peers versions mutants bench fuzz stress soak generate dist image
 
-# The webhook denying and mutating, then the controller binding, without a cluster. ARGS=--serve keeps the
-# webhook up.
+# The webhook denying and mutating, the controller binding, then a local disk cleaned between two tenants, without a cluster.
+# ARGS=--serve keeps the webhook up.
 demo:
 	cargo run --locked --quiet -p bindery-sim -- $(ARGS)
 
@@ -139,6 +139,8 @@ soak: export CARGO_PROFILE_DEV_OPT_LEVEL := 1
 soak: export FUZZ_EXECUTIONS := 10000000
 # Scenarios of the simulated cluster, one for each seed.
 soak: export SIMULATION_SEEDS := 20000
+# Scenarios of local disks whose provisioner is killed.
+soak: export LOCAL_DISK_SEEDS := 1000
 # Every cell of the crash matrix rather than a sample, and pairs of faults.
 soak: export CRASH_EVERY := 1
 soak: export CRASH_PAIRS := 5000

@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 rounds=$1
 shift
 # The usual counts, also within soak: it is the number of runs that finds what is read too early.
-unset PROPTEST_CASES PROPTEST_MAX_GLOBAL_REJECTS FUZZ_EXECUTIONS SIMULATION_SEEDS CRASH_EVERY CRASH_PAIRS
+unset PROPTEST_CASES PROPTEST_MAX_GLOBAL_REJECTS FUZZ_EXECUTIONS SIMULATION_SEEDS LOCAL_DISK_SEEDS CRASH_EVERY CRASH_PAIRS
 
 target() {
 	if [[ $1 == lib ]]; then echo --lib; else echo "--test=$1"; fi

@@ -126,15 +126,7 @@ pub(super) async fn run(
     let (mut unexpected, mut times) = (0, Vec::new());
     for scene in scenes {
         let reported = scenario.run(scene).await?;
-        printer.head(scene.word, scene.title)?;
-        reported.lines.iter().try_for_each(|line| match line {
-            Line::Whole(line) => printer.whole(line),
-            Line::Text(line) => printer.text(line),
-        })?;
-        for fault in &reported.faults {
-            printer.text(&format!("NOT AS DOCUMENTED: {fault}"))?;
-        }
-        printer.flush()?;
+        reported.print(scene.word, scene.title, printer)?;
         times.extend(reported.times);
         unexpected += usize::from(!reported.faults.is_empty());
     }
@@ -152,13 +144,13 @@ pub(super) async fn run(
 }
 
 /// A controller that runs.
-struct Controller {
+pub(super) struct Controller {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<(), LoopError>>,
 }
 
 impl Controller {
-    fn start(setup: &DemoSetup, mode: ControllerMode) -> Self {
+    pub(super) fn start(setup: &DemoSetup, mode: ControllerMode) -> Self {
         let (stop, stopped) = oneshot::channel();
         let settings = ControllerSettings {
             mode,
@@ -176,7 +168,7 @@ impl Controller {
         Self { stop, task }
     }
 
-    async fn stop(self) -> Result<(), DemoError> {
+    pub(super) async fn stop(self) -> Result<(), DemoError> {
         // If it has ended already, its end says why.
         let _ = self.stop.send(());
         Ok(self.task.await.map_err(LoopError::from)??)
@@ -193,7 +185,7 @@ struct Scenario<'a> {
 }
 
 /// A line of a block.
-enum Line {
+pub(super) enum Line {
     /// One that must stay whole, to be copied or because it is a row.
     Whole(String),
     /// One that may be wrapped.
@@ -208,11 +200,47 @@ impl Line {
 
 /// What a scene came to.
 #[derive(Default)]
-struct Reported {
-    lines: Vec<Line>,
-    faults: Vec<String>,
+pub(super) struct Reported {
+    pub(super) lines: Vec<Line>,
+    pub(super) faults: Vec<String>,
     /// How long each claim took that was bound in it.
     times: Vec<Duration>,
+}
+
+impl Reported {
+    /// Shows a command.
+    pub(super) fn command(&mut self, command: &str) {
+        self.lines.push(Line::command(command));
+    }
+
+    /// Shows that a controller does its part.
+    pub(super) fn command_of(&mut self, by: Caller) {
+        let name = by.controller().unwrap_or_default();
+        self.lines.push(Line::Whole(format!("# meanwhile, {name} does its part")));
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.lines.push(Line::Text(text.to_owned()));
+    }
+
+    /// Prints it as a block.
+    pub(super) fn print(
+        &self,
+        word: Word,
+        title: &str,
+        printer: &mut Printer<'_>,
+    ) -> Result<(), DemoError> {
+        printer.head(word, title)?;
+        self.lines.iter().try_for_each(|line| match line {
+            Line::Whole(line) => printer.whole(line),
+            Line::Text(line) => printer.text(line),
+        })?;
+        for fault in &self.faults {
+            printer.text(&format!("NOT AS DOCUMENTED: {fault}"))?;
+        }
+        printer.flush()?;
+        Ok(())
+    }
 }
 
 impl Scenario<'_> {

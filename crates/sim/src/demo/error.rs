@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use bindery::certificates::CertificateError;
 use bindery::controller::error::LoopError;
+use bindery::local::run::LocalError;
 use bindery::webhook::run::WebhookError;
 
 /// Why the demo could not be shown.
@@ -39,6 +40,9 @@ pub enum DemoError {
     /// The controller ended.
     #[error(transparent)]
     Controller(#[from] LoopError),
+    /// The local static provisioner ended.
+    #[error(transparent)]
+    Provisioner(#[from] LocalError),
     /// A claim could not be explained: a defect.
     #[error("a claim cannot be explained: {0}; this is a defect, please report it")]
     Explanation(String),

@@ -40,6 +40,7 @@ examples! {
     VOLUMES = "binding/volumes.yaml";
     CLAIMS = "binding/claims.yaml";
     CLAIM_TOO_LARGE = "binding/claim-too-large.yaml";
+    CLAIM_DISK = "binding/claim-disk.yaml";
 }
 
 impl ExampleFile {

@@ -37,9 +37,23 @@ impl Folder {
         }
     }
 
+    /// The path of something in it.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Makes a folder in it, and returns its path.
+    pub(super) fn create_folder(&self, name: &str) -> Result<PathBuf, DemoError> {
+        let path = self.path(name);
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => Ok(path),
+            Err(reason) => Err(denied(&path, reason)),
+        }
+    }
+
     /// Writes a new file that no other user can read, and returns its path.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, DemoError> {
-        let path = self.0.join(name);
+        let path = self.path(name);
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
             Ok(()) => Ok(path),

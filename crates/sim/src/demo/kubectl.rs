@@ -28,6 +28,10 @@ pub(super) enum Caller {
     Binder,
     /// The controller of Bindery.
     Controller,
+    /// The scheduler.
+    Scheduler,
+    /// The local static provisioner of Bindery.
+    Provisioner,
 }
 
 impl Caller {
@@ -51,6 +55,13 @@ impl Caller {
             Self::VolumeProtection => account("pv-protection-controller"),
             Self::Binder => account("persistent-volume-binder"),
             Self::Controller => RequestUser::named(OWN_CONTROLLER, &["system:authenticated"]),
+            Self::Scheduler => {
+                RequestUser::named("system:kube-scheduler", &["system:authenticated"])
+            }
+            Self::Provisioner => RequestUser::named(
+                "system:serviceaccount:bindery:bindery-local",
+                &["system:authenticated"],
+            ),
         }
     }
 
@@ -65,18 +76,22 @@ impl Caller {
             | Self::ClaimProtection
             | Self::VolumeProtection
             | Self::Binder
-            | Self::Controller => String::new(),
+            | Self::Controller
+            | Self::Scheduler
+            | Self::Provisioner => String::new(),
         }
     }
 
     /// Returns who it is, if it is a controller and not a person.
-    fn controller(self) -> Option<&'static str> {
+    pub(super) fn controller(self) -> Option<&'static str> {
         match self {
             Self::Admin | Self::Tenant | Self::BreakGlass => None,
             Self::ClaimProtection => Some("claim protection"),
             Self::VolumeProtection => Some("volume protection"),
             Self::Binder => Some("the binder"),
             Self::Controller => Some("the controller"),
+            Self::Scheduler => Some("the scheduler"),
+            Self::Provisioner => Some("the local static provisioner"),
         }
     }
 }

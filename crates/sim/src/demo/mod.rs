@@ -1,7 +1,7 @@
-//! The demonstration: the documented hazards against the real webhook, then the real controller binding,
-//! without a cluster.
+//! The demonstration: the documented hazards against the real webhook, then the real controller binding and the real local
+//! static provisioner cleaning a disk, without a cluster.
 //!
-//! Webhook and controller are the real ones, with TLS, watches and live reads; only the API server is
+//! Webhook, controller and provisioner are the real ones, with TLS, watches and live reads; only the API server is
 //! the one in memory (`sim`), holding `examples/cluster.yaml`. Each scene is sent to it as kubectl would
 //! send it, and it asks the webhook as the registration says. A scene that ends otherwise than
 //! documented fails the demo: it is a test as well.
@@ -11,6 +11,7 @@
 
 mod admission;
 mod binding;
+mod disks;
 mod error;
 mod examples;
 mod folder;
@@ -46,7 +47,7 @@ use setup::DemoSetup;
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "demo",
-    about = "Show the webhook denying and mutating and the controller binding, without a cluster"
+    about = "Show the webhook denying and mutating, the controller binding, and a local disk cleaned, without a cluster"
 )]
 pub struct Arguments {
     /// Stay up afterwards, for requests of your own.
@@ -150,7 +151,9 @@ async fn run_until(
             (ControllerMode::Full, binding::PATIENCE),
             &mut printer,
         );
-        let unexpected = denying + binding.await?;
+        let binding = binding.await?;
+        let disks = disks::run(&setup, &folder, binding::PATIENCE, &mut printer).await?;
+        let unexpected = denying + binding + disks;
         Ok::<_, DemoError>((setup, unexpected))
     };
     let (setup, unexpected) = tokio::select! {

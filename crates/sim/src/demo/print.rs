@@ -19,6 +19,10 @@ pub(super) enum Word {
     Bound,
     /// A claim finds no volume.
     Pending,
+    /// A volume was created for a disk.
+    Offered,
+    /// A disk was emptied and offered again.
+    Cleaned,
 }
 
 impl Word {
@@ -35,6 +39,8 @@ impl Word {
             Self::Allowed => "ALLOWED",
             Self::Bound => "BOUND",
             Self::Pending => "PENDING",
+            Self::Offered => "OFFERED",
+            Self::Cleaned => "CLEANED",
         }
     }
 
@@ -44,7 +50,7 @@ impl Word {
             Self::Denied => "1;31",
             Self::Mutated => "1;36",
             Self::Warned | Self::Pending => "1;33",
-            Self::Allowed | Self::Bound => "1;32",
+            Self::Allowed | Self::Bound | Self::Offered | Self::Cleaned => "1;32",
         }
     }
 }

@@ -153,6 +153,23 @@ async fn an_undecided_claim_does_not_pass_for_a_waiting_one() {
 }
 
 #[tokio::test]
+async fn a_disk_that_is_not_offered_is_counted_and_reported() {
+    let folder = folder();
+    let setup = DemoSetup::start(&folder).await.expect("a stage");
+    let mut out = Vec::new();
+    let mut printer = Printer::new(&mut out, Colour::Off);
+    // Two scans have to agree before a disk is offered.
+    let unexpected = disks::run(&setup, &folder, Duration::ZERO, &mut printer).await;
+    assert_eq!(unexpected.expect("it ran"), 3);
+    let text = String::from_utf8(out).expect("text");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("NOT AS DOCUMENTED: PV local-pv-654b1e46 does not exist"), "{text}");
+    assert!(text.contains("NOT AS DOCUMENTED: the text is 4 times on the disk, not 0"), "{text}");
+    assert!(text.contains("3 scenes with a disk; 3 NOT AS DOCUMENTED"), "{text}");
+    setup.end().await.expect("ended");
+}
+
+#[tokio::test]
 async fn an_interruption_ends_it_at_once() {
     let options = DemoOptions::default();
     let mut out = Vec::new();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bindery_sim::Accepted;
 use serde_json::Value;
 
-use super::media::{Media, Tally};
+use super::media::{NodeDisks, Tally};
 use super::people::{ADMIN, text};
 
 /// The user of the provisioner.
@@ -13,7 +13,7 @@ pub(super) const PROVISIONER: &str = "provisioner";
 
 /// The disks, and what was made of them so far.
 pub(super) struct Judge {
-    pub(super) media: Media,
+    pub(super) media: NodeDisks,
     /// The uids of volumes that a person made available with what was on their disk.
     given_away: BTreeSet<String>,
     pub(super) tally: Tally,
@@ -25,7 +25,7 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    pub(super) fn new(media: Media) -> Self {
+    pub(super) fn new(media: NodeDisks) -> Self {
         Self {
             media,
             given_away: BTreeSet::new(),

@@ -10,7 +10,7 @@ use bindery_sim::SeededRng;
 use tempfile::TempDir;
 
 /// All of a node that a provisioner finds again after a kill, and what tenants know of it.
-pub(super) struct Media {
+pub(super) struct NodeDisks {
     folder: TempDir,
     pub(super) media: Vec<Medium>,
     /// The entries of the discovery folder; each has the medium of its number first.
@@ -50,7 +50,7 @@ const BLOCK: usize = 4096;
 /// Between the samples of the large disk.
 const UNSAMPLED: u64 = (1 << 20) + (128 << 10) + 4096;
 
-impl Media {
+impl NodeDisks {
     /// Two to four empty disks in the discovery folder, and one in the drawer.
     pub(super) fn new(rng: &mut SeededRng) -> Self {
         // Ledger and cleaning wait for the disk with each write, which a folder in memory spares a thousand scenarios.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::judge::{Judge, PROVISIONER};
-use super::media::{Media, Tally};
+use super::media::{NodeDisks, Tally};
 use super::people;
 use super::process::{CLASS, LocalProcess};
 use super::transport::KillPoint;
@@ -83,7 +83,7 @@ struct Play {
 impl Play {
     fn new(seed: u64) -> Self {
         let mut rng = SeededRng::new(seed);
-        let media = Media::new(&mut rng);
+        let media = NodeDisks::new(&mut rng);
         let on_manual_delete = if rng.happens(500) { "hold" } else { "clean" };
         let disks = media.folder("disks");
         let map = format!(

@@ -17,7 +17,7 @@ use kube::Client;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::media::Media;
+use super::media::NodeDisks;
 use super::transport::{KillPoint, MortalTransport};
 
 pub(super) const NODE: &str = "node-1";
@@ -40,7 +40,7 @@ pub(super) struct LocalProcess {
 impl LocalProcess {
     /// Starts one that is killed at `point`, or when it has overwritten as much as `files` allows.
     pub(super) fn start(
-        media: &Media,
+        media: &NodeDisks,
         faults: FaultyTransport,
         point: KillPoint,
         files: FileDisks,
@@ -85,6 +85,6 @@ impl LocalProcess {
     }
 }
 
-fn configuration(media: &Media) -> LocalConfiguration {
+fn configuration(media: &NodeDisks) -> LocalConfiguration {
     configuration::read(&media.folder("configuration")).expect("a configuration")
 }

@@ -64,7 +64,7 @@ impl VolumeRequests {
         Self { client, metrics }
     }
 
-    async fn send(
+    pub(super) async fn send(
         &self,
         method: Method,
         path: &str,
@@ -269,6 +269,6 @@ pub fn claim_path(key: &ClaimKey) -> String {
     format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")
 }
 
-fn is_stale(status: &Status) -> bool {
+pub(super) fn is_stale(status: &Status) -> bool {
     status.code == 409
 }

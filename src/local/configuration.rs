@@ -29,6 +29,10 @@ pub struct LocalConfiguration {
     pub is_owned_by_node: bool,
     /// Whether `pv.kubernetes.io/provisioned-by` names the node without its uid.
     pub is_named_by_node_only: bool,
+    /// Whether Jobs clean block devices.
+    pub is_cleaned_by_jobs: bool,
+    /// The tolerations of the pods of these Jobs.
+    pub job_tolerations: Vec<Value>,
     removes_not_ready_taint: bool,
     not_ready_taint: Option<String>,
 }
@@ -192,14 +196,10 @@ impl Parser {
             "useAlphaAPI" if self.bool(&node, key) => {
                 self.add(&node, "useAlphaAPI must be false: Kubernetes has no such API since 1.10");
             }
-            "useJobForCleaning" if self.bool(&node, key) => {
-                self.add(
-                    &node,
-                    "useJobForCleaning must be false: disks are cleaned in the process, which resumes after a restart",
-                );
-            }
+            "useJobForCleaning" => configuration.is_cleaned_by_jobs = self.bool(&node, key),
+            "jobTolerations" => configuration.job_tolerations = self.objects(&node, key),
             // Watches make the period meaningless.
-            "useAlphaAPI" | "useJobForCleaning" | "jobTolerations" | "minResyncPeriod" => {}
+            "useAlphaAPI" | "minResyncPeriod" => {}
             other => {
                 self.add(&node, format!("{other} is not a known key of the ConfigMap; remove it"));
             }
@@ -344,6 +344,16 @@ impl Parser {
         node.items().iter().filter_map(|item| self.text(item, name)).collect()
     }
 
+    fn objects(&mut self, node: &TreeNode, name: &str) -> Vec<Value> {
+        if !matches!(node.shape, Shape::List(_)) {
+            self.add(node, format!("{name} must be a list, not {}", node.kind()));
+        }
+        for item in node.items().iter().filter(|item| !matches!(item.shape, Shape::Map(_))) {
+            self.add(item, format!("{name} must be a list of maps, not of {}", item.kind()));
+        }
+        node.items().iter().map(TreeNode::to_json).collect()
+    }
+
     /// The local static provisioner's chart writes `"true"`, a text, in some releases.
     fn bool(&mut self, node: &TreeNode, name: &str) -> bool {
         let value = node.bool().or_else(|| node.text().and_then(|text| text.parse().ok()));
@@ -379,7 +389,9 @@ mod tests {
             ("setPVOwnerRef", "true"),
             ("useNodeNameOnly", "\"true\""),
             ("useAlphaAPI", "false"),
-            ("useJobForCleaning", "false"),
+            // Its chart writes it so.
+            ("useJobForCleaning", "yes"),
+            ("jobTolerations", "- {key: disks, operator: Exists}\n"),
             ("minResyncPeriod", "5m0s"),
             ("removeNodeNotReadyTaint", "true"),
             ("provisionerNotReadyNodeTaintKey", "disks.example.com/not-ready"),
@@ -391,6 +403,8 @@ mod tests {
         assert_eq!(class.policy, DiskPolicy::default());
         assert_eq!(class.nodes, NodeAffinity::Unrestricted);
         assert!(configuration.is_owned_by_node && configuration.is_named_by_node_only);
+        assert!(configuration.is_cleaned_by_jobs);
+        assert_eq!(configuration.job_tolerations, [json!({"key": "disks", "operator": "Exists"})]);
         assert_eq!(configuration.node_labels, ["topology.kubernetes.io/zone"]);
         assert_eq!(configuration.removed_taint(), Some("disks.example.com/not-ready"));
     }
@@ -440,9 +454,10 @@ mod tests {
             ),
             (
                 "useJobForCleaning",
-                "true",
-                "1:1: useJobForCleaning must be false: disks are cleaned in the process, which resumes after a restart",
+                "sometimes",
+                "1:1: useJobForCleaning must be true or false, not text",
             ),
+            ("jobTolerations", "[a]", "1:2: jobTolerations must be a list of maps, not of text"),
             (
                 "setPvOwnerRef",
                 "true",

@@ -49,9 +49,9 @@ metric_table! {
         pub delete_duration: HistogramVec =
             "local_volume_provisioner_persistentvolume_delete_duration_seconds"
             ["mode", "type", "capacity", "cleanup_command"] in CLEANING_BOUNDS,
-        /// Cleanings under way.
+        /// Cleanings under way in this process; those of Jobs are disks in the state `cleaned_by_job`.
         pub cleaning: IntGauge = "local_volume_provisioner_proctable_running",
-        /// Bytes that the cleanings under way have removed so far.
+        /// Bytes that the cleanings under way in this process have removed so far.
         pub cleaning_bytes: GaugeVec = "bindery_local_cleaning_bytes" ["persistentvolume"],
         /// Disks found, by StorageClass and by what they wait for; a word for each is on the page of events.
         pub disks: IntGaugeVec = "bindery_local_disks" ["storage_class", "state"],

@@ -83,6 +83,7 @@ mod tests {
             capacity: 1,
             content: DiskContent::Unread,
             mark: None,
+            permit: None,
             is_in_use: false,
         };
         let stack: BTreeSet<DeviceNumber> = stack.iter().map(|minor| (8, *minor)).collect();

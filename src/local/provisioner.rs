@@ -13,13 +13,14 @@ use super::class::{ClassProblem, ClassSettings, settings};
 use super::configuration::{DiscoveryClass, LocalConfiguration};
 use super::device::Devices;
 use super::events::{DiskEvent, record};
-use super::found::{EntryKey, Found, Scan};
+use super::found::{EntryKey, Scan};
 use super::shared::Shared;
+use super::slot::Slot;
 use super::task::{Task, TaskEnd};
 use super::triggers::Triggers;
 use crate::binding::EventType;
 use crate::disks::{
-    ClaimState, DiskEntry, DiskForm, DiskMark, DiskWaiting, FormerVolume, LocalVolumeState,
+    ClaimState, CleaningJob, DiskEntry, DiskForm, DiskWaiting, FormerVolume, LocalVolumeState,
     Unusable, volume_name,
 };
 use crate::model::VolumeName;
@@ -56,42 +57,6 @@ const CLASS_AGE_MAX: Duration = Duration::from_secs(5);
 
 /// Tasks at a time. 32: more requests at once help no API server. A cleaning is a task too.
 const TASKS_COUNT_MAX: usize = 32;
-
-/// What is known of one entry.
-#[derive(Debug, Default)]
-struct Slot {
-    /// The last two scans, the later one first.
-    scans: [Option<Found>; 2],
-    /// How many scans there were since the process started.
-    scans_count: usize,
-    is_running: bool,
-    /// Whether something was seen to change while its task ran.
-    is_stale: bool,
-    /// When it is decided about again.
-    due: Option<Instant>,
-    failures: u32,
-    /// What it waits for, as it was decided last.
-    waiting: Option<DiskWaiting>,
-    /// What was reported last.
-    reported: Option<DiskWaiting>,
-}
-
-impl Slot {
-    /// Takes in the mark that a task has recorded, which the next scan will find.
-    fn set_mark(&mut self, mark: Option<DiskMark>) {
-        if let (Some(Found { entry: DiskEntry::Disk(disk), .. }), Some(mark)) =
-            (&mut self.scans[0], mark)
-        {
-            disk.mark = Some(mark);
-        }
-    }
-
-    /// Has it decided about as soon as no task runs.
-    fn wake(&mut self) {
-        self.is_stale |= self.is_running;
-        self.due = Some(Instant::now());
-    }
-}
 
 /// The provisioner of one node.
 pub(super) struct Provisioner {
@@ -319,6 +284,10 @@ impl Provisioner {
         let slot = self.slots.get_mut(key)?;
         let before = slot.waiting.replace(waiting.clone());
         let is_new = before.as_ref() != Some(waiting);
+        if is_new {
+            slot.waiting_since = Some(Instant::now());
+        }
+        let poll = slot.job_poll();
         let is_expected = is_new && *waiting == DiskWaiting::Unusable(Unusable::NotMounted);
         if !is_expected && slot.reported.as_ref() != Some(waiting) {
             slot.reported = Some(waiting.clone());
@@ -327,7 +296,7 @@ impl Provisioner {
         if is_new {
             self.count_state(&key.class, before.as_ref(), waiting);
         }
-        let pause = if is_expected { MOUNT_EXPECTED } else { RESYNC };
+        let pause = if is_expected { MOUNT_EXPECTED } else { poll.unwrap_or(RESYNC) };
         (*waiting != DiskWaiting::Offered).then_some(pause)
     }
 
@@ -436,6 +405,8 @@ impl Provisioner {
             scans: slot.scans.clone(),
             claim: ClaimState::Unread,
             former: FormerVolume::Unread,
+            job: CleaningJob::Unread,
+            job_created: None,
         })
     }
 

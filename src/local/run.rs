@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::api::VolumeRequests;
 use super::configuration::LocalConfiguration;
+use super::jobs::JobSettings;
 use super::ledger::Ledger;
 use super::metrics::LocalMetrics;
 use super::node::{LocalNode, LocalNodeError};
@@ -37,6 +38,8 @@ pub struct LocalSettings {
     pub period: Duration,
     /// What is taken for disks. The command line knows but one.
     pub disks: DiskSource,
+    /// How Jobs clean block devices; nothing if this process does.
+    pub jobs: Option<JobSettings>,
 }
 
 /// Why the provisioner cannot start, or ended.
@@ -80,7 +83,7 @@ pub async fn run(
     metrics: Arc<LocalMetrics>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), LocalError> {
-    let LocalSettings { node, mut configuration, ledger: folder, kubelet, period, disks } =
+    let LocalSettings { node, mut configuration, ledger: folder, kubelet, period, disks, jobs } =
         settings;
     if !kubelet.is_dir() {
         return Err(LocalError::Kubelet(kubelet.display().to_string()));
@@ -105,6 +108,7 @@ pub async fn run(
         inspected: Inspected::default(),
         kubelet,
         disks,
+        jobs,
     });
     let mut provisioner = Provisioner::new(shared, configuration, period);
     tokio::select! {

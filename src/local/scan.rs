@@ -193,6 +193,7 @@ impl Scanner<'_> {
             form: DiskForm::FileSystem,
             device: number,
             mark,
+            permit: None,
             capacity: size.f_blocks.saturating_mul(size.f_frsize),
             content: DiskContent::Unread,
             is_in_use: mounts.is_used_by_pod(mount),
@@ -210,7 +211,7 @@ impl Scanner<'_> {
         if let Some(part) = &device.part {
             return Ok(Err(Unusable::Divided(part.as_str().into())));
         }
-        let is_in_use = is_opened_exclusively(path)? || self.is_mapped(number);
+        let is_in_use = is_opened_exclusively(path)? || is_mapped(self.kubelet, number);
         Ok(Ok((self.disk_on(number, &device, is_in_use), device)))
     }
 
@@ -219,32 +220,32 @@ impl Scanner<'_> {
             form: DiskForm::BlockDevice,
             device: number,
             mark: self.ledger.mark(&device.identity),
+            permit: self.ledger.permit(&device.identity),
             capacity: device.identity.size,
             content: DiskContent::Unread,
             is_in_use,
             identity: device.identity.clone(),
         }
     }
+}
 
-    /// Returns whether a pod has the device as a raw volume: the kubelet then has a loop device on a bind mount of it.
-    ///
-    /// Kubernetes: `pkg/volume/util/operationexecutor/operation_generator.go`, `GenerateMapVolumeFunc`.
-    fn is_mapped(&self, number: DeviceNumber) -> bool {
-        let loops = fs::read_dir("/sys/block").into_iter().flatten().filter_map(Result::ok);
-        loops.filter(|entry| entry.file_name().to_string_lossy().starts_with("loop")).any(|entry| {
-            let file =
-                fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
-            let file = Path::new(file.trim_end());
-            let metadata = file.starts_with(self.kubelet).then(|| fs::metadata(file));
-            metadata.is_some_and(|metadata| {
-                // What cannot be seen may be the device.
-                metadata.map_or(true, |it| {
-                    let is_device = it.file_type().is_block_device();
-                    !is_device || (major(it.rdev()), minor(it.rdev())) == number
-                })
+/// Returns whether a pod has the device as a raw volume: the kubelet then has a loop device on a bind mount of it.
+///
+/// Kubernetes: `pkg/volume/util/operationexecutor/operation_generator.go`, `GenerateMapVolumeFunc`.
+pub(super) fn is_mapped(kubelet: &Path, number: DeviceNumber) -> bool {
+    let loops = fs::read_dir("/sys/block").into_iter().flatten().filter_map(Result::ok);
+    loops.filter(|entry| entry.file_name().to_string_lossy().starts_with("loop")).any(|entry| {
+        let file = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
+        let file = Path::new(file.trim_end());
+        let metadata = file.starts_with(kubelet).then(|| fs::metadata(file));
+        metadata.is_some_and(|metadata| {
+            // What cannot be seen may be the device.
+            metadata.map_or(true, |it| {
+                let is_device = it.file_type().is_block_device();
+                !is_device || (major(it.rdev()), minor(it.rdev())) == number
             })
         })
-    }
+    })
 }
 
 /// The names of the entries of a discovery folder.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::api::VolumeRequests;
 use super::device::Devices;
+use super::jobs::JobSettings;
 use super::ledger::{Ledger, LedgerMarks};
 use super::metrics::LocalMetrics;
 use super::node::LocalNode;
@@ -29,6 +30,8 @@ pub(super) struct Shared {
     pub(super) kubelet: PathBuf,
     /// What is taken for disks.
     pub(super) disks: DiskSource,
+    /// How Jobs clean block devices; nothing if this process does.
+    pub(super) jobs: Option<JobSettings>,
 }
 
 impl Shared {

@@ -17,7 +17,7 @@ Takes the place of the local static provisioner of sig-storage: the ConfigMap, t
 labels and the metrics are the same. PersistentVolumes that it created are taken over.")]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct LocalArgs {
-    /// What is done for the whole cluster, instead of offering the disks of one node.
+    /// What is done instead of offering the disks of one node.
     #[command(subcommand)]
     pub command: Option<LocalCommand>,
     /// The name of the Node whose disks are offered.
@@ -35,6 +35,9 @@ pub struct LocalArgs {
     /// Time between two scans of the discovery folders; a mount is found at once.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub discovery_period: Duration,
+    /// How Jobs are created.
+    #[command(flatten)]
+    pub jobs: JobArgs,
     /// Address of the plain port with /livez, /readyz, /ready and the metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "[::]:8080")]
     pub listen_address: SocketAddr,
@@ -49,13 +52,65 @@ pub struct LocalArgs {
     pub log: LogArgs,
 }
 
-/// What is done for the whole cluster.
+/// Arguments about the Jobs that clean block devices with `useJobForCleaning`.
+#[derive(Clone, Debug, Args)]
+pub struct JobArgs {
+    /// Namespace of the Jobs that clean block devices, with `useJobForCleaning`.
+    #[arg(long, value_name = "NAMESPACE", env = "MY_NAMESPACE", hide_env_values = true)]
+    pub job_namespace: Option<String>,
+    /// Image of these Jobs: that of Bindery, or one made from it.
+    #[arg(long, value_name = "IMAGE", env = "JOB_CONTAINER_IMAGE", hide_env_values = true)]
+    pub job_image: Option<String>,
+    /// Service account of the pods of these Jobs. It needs no rights.
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub job_service_account: String,
+    /// Time between the end of a Job that has not cleaned its disk and the next one: its log can be read until then.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m")]
+    pub job_retry_delay: Duration,
+}
+
+/// What is done instead of offering the disks of one node.
 #[derive(Clone, Debug, Subcommand)]
 pub enum LocalCommand {
     /// Delete the PersistentVolumeClaims of lost nodes, so that the pods go on with other disks.
     NodeCleanup(NodeCleanupArgs),
     /// Show the disks that were found elsewhere than their PersistentVolumes have them, and how to move these.
     Moves(MovesArgs),
+    /// Clean one block device: what the Job of `useJobForCleaning` runs.
+    CleanDevice(CleanDeviceArgs),
+}
+
+/// Arguments of `bindery local clean-device`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+The device is cleaned only while the provisioner of its node permits it, and nothing else has the device. Otherwise nothing is \
+touched.\n\n\
+Exit codes: 0 clean, or not to be cleaned any more; 1 not cleaned.")]
+pub struct CleanDeviceArgs {
+    /// The cleaning that the provisioner permits, by its name in the ledger.
+    #[arg(long, value_name = "ID")]
+    pub cleaning: String,
+    /// The PersistentVolume of the disk.
+    #[arg(long, value_name = "PV")]
+    pub volume: String,
+    /// Path of the device.
+    #[arg(long, value_name = "PATH")]
+    pub path: PathBuf,
+    /// Folder on the node for the marks of disks, as the provisioner has it.
+    #[arg(long, value_name = "FOLDER", default_value = "/var/lib/bindery/local")]
+    pub ledger_dir: PathBuf,
+    /// Folder of the kubelet, where the mounts of pods are seen.
+    #[arg(long, value_name = "FOLDER", default_value = "/var/lib/kubelet")]
+    pub kubelet_dir: PathBuf,
+    /// The machine-id of the node, by which loop devices are recognized.
+    #[arg(long, value_name = "ID", default_value = "")]
+    pub machine_id: String,
+    /// The log.
+    #[command(flatten)]
+    pub log: LogArgs,
+    /// The command that cleans the device, if the StorageClass has one.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
 }
 
 /// Arguments of `bindery local moves`.

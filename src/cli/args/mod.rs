@@ -20,7 +20,9 @@ pub use self::cluster::ClusterArgs;
 use self::cluster::duration;
 pub use self::election::ElectionArgs;
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
-pub use self::local::{LocalArgs, LocalCommand, MovesArgs, NodeCleanupArgs};
+pub use self::local::{
+    CleanDeviceArgs, JobArgs, LocalArgs, LocalCommand, MovesArgs, NodeCleanupArgs,
+};
 pub use self::nodes::{DrainedNode, LostNodes};
 pub use self::output::{Format, Output};
 use crate::api::installation::Installation;

@@ -1,6 +1,8 @@
 //! `bindery local`: hands its arguments to the local static provisioner, or to the node cleanup, and waits for the signal to
-//! end; or shows the disks that were moved.
+//! end; or shows the disks that were moved; or cleans one device, as a Job does.
 
+mod clean_device;
+mod jobs;
 mod moves;
 
 use std::collections::BTreeMap;
@@ -20,6 +22,7 @@ use crate::client::connect::{Address, connect};
 use crate::client::lease::LeaderElection;
 use crate::local::configuration::{self, LocalConfiguration};
 use crate::local::health::{self, LocalHealth};
+use crate::local::jobs::JobSettings;
 use crate::local::metrics::LocalMetrics;
 use crate::local::node_cleanup::metrics::NodeCleanupMetrics;
 use crate::local::node_cleanup::run::{NodeCleanupSettings, run as run_node_cleanup};
@@ -35,6 +38,7 @@ pub fn run(arguments: &LocalArgs) -> Result<Exit, Failure> {
         None => run_on_node(arguments),
         Some(LocalCommand::NodeCleanup(arguments)) => run_cleanup(arguments),
         Some(LocalCommand::Moves(arguments)) => moves::run(arguments),
+        Some(LocalCommand::CleanDevice(arguments)) => clean_device::run(arguments),
     }
 }
 
@@ -47,10 +51,11 @@ fn run_on_node(arguments: &LocalArgs) -> Result<Exit, Failure> {
     // Errors in it are reported before anything starts.
     let configuration = configuration::read(&arguments.config_dir)
         .map_err(|error| Failure::usage(error.to_string()))?;
+    let jobs = jobs::settings(arguments, &configuration)?;
     process::start_logging(&arguments.log);
     open_many_files();
     // The loop is one task; disks that do not answer have threads of their own.
-    process::block_on(1, serve(arguments, node, configuration))?
+    process::block_on(1, serve(arguments, node, configuration, jobs))?
 }
 
 /// Allows as many open files as the process may have: free space is overwritten through many at once.
@@ -65,6 +70,7 @@ async fn serve(
     arguments: &LocalArgs,
     node: &str,
     configuration: LocalConfiguration,
+    jobs: Option<JobSettings>,
 ) -> Result<Exit, Failure> {
     let mut signals = signals()?;
     let client = client(arguments.kubeconfig.as_ref()).await?;
@@ -78,7 +84,7 @@ async fn serve(
     let port = local_port(arguments.listen_address, health, &metrics.connections)?;
     let health = port.address().to_string();
     tracing::info!(node, health, version = env!("CARGO_PKG_VERSION"), "starting");
-    let settings = provisioner_settings(arguments, node, configuration);
+    let settings = provisioner_settings(arguments, node, configuration, jobs);
     let running = run_provisioner(client, settings, Arc::new(metrics), signals.next());
     served(running, port).await
 }
@@ -87,6 +93,7 @@ fn provisioner_settings(
     arguments: &LocalArgs,
     node: &str,
     configuration: LocalConfiguration,
+    jobs: Option<JobSettings>,
 ) -> LocalSettings {
     LocalSettings {
         node: node.to_owned(),
@@ -95,6 +102,7 @@ fn provisioner_settings(
         kubelet: arguments.kubelet_dir.clone(),
         period: arguments.discovery_period,
         disks: DiskSource::Devices,
+        jobs,
     }
 }
 

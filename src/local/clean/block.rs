@@ -33,21 +33,35 @@ pub fn zero(
     source: &DiskSource,
     progress: &CleaningProgress,
 ) -> Result<(), CleanError> {
-    let mut file = open_alone(path, device, source)?;
+    let file = open_alone(path, device, source)?;
+    zero_all(&file, path, source, progress)?;
+    drop(file);
+    prove(path)
+}
+
+/// Overwrites all of an open block device with zeros.
+///
+/// # Errors
+///
+/// It cannot be written to.
+pub fn zero_all(
+    mut file: &File,
+    path: &Path,
+    source: &DiskSource,
+    progress: &CleaningProgress,
+) -> Result<(), CleanError> {
     let size = file.seek(SeekFrom::End(0)).map_err(failed(path))?;
     if source.discards() {
-        discard(&file, size);
+        discard(file, size);
     }
     let mut at = 0;
     while at < size {
         let length = source.allowed(CHUNK_BYTES.min(size - at)).map_err(failed(path))?;
-        zero_range(&file, at, length).map_err(failed(path))?;
+        zero_range(file, at, length).map_err(failed(path))?;
         at += length;
         progress.add(length);
     }
-    file.sync_all().map_err(failed(path))?;
-    drop(file);
-    prove(path)
+    file.sync_all().map_err(failed(path))
 }
 
 /// Proves by samples that a block device is empty.
@@ -64,8 +78,16 @@ pub fn prove(path: &Path) -> Result<(), CleanError> {
     }
 }
 
-/// Opens a device that is still the one that was decided about.
-fn open_alone(path: &Path, device: DeviceNumber, source: &DiskSource) -> Result<File, CleanError> {
+/// Opens a device that is still the one that was decided about, for this process alone.
+///
+/// # Errors
+///
+/// It is in use, is another device, or cannot be opened.
+pub fn open_alone(
+    path: &Path,
+    device: DeviceNumber,
+    source: &DiskSource,
+) -> Result<File, CleanError> {
     let flags = i32::try_from(OFlags::EXCL.bits()).unwrap_or_default();
     let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
     let file = opened.map_err(failed(path))?;

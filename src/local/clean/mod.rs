@@ -3,8 +3,10 @@
 //! Whether that may be done is decided in `disks`, and the mark that announces it is on the disk before.
 
 pub mod block;
+pub mod by_job;
 mod command;
 pub mod file_system;
+pub mod proof;
 
 use std::io;
 use std::path::Path;

@@ -55,6 +55,7 @@ impl LocalProcess {
             kubelet: media.folder("kubelet"),
             period: PERIOD,
             disks: DiskSource::Files(Arc::clone(&files)),
+            jobs: None,
         };
         let metrics = Arc::new(LocalMetrics::new().expect("metrics"));
         let client = Client::new(transport.clone(), "default");

@@ -27,6 +27,8 @@ pub struct Disk {
     pub content: DiskContent,
     /// What was recorded last about its use.
     pub mark: Option<DiskMark>,
+    /// The cleaning for which a Job has a permit; absent where none has one.
+    pub permit: Option<Box<str>>,
     /// Whether it is mounted or opened at another place too, as it is while a pod uses it.
     pub is_in_use: bool,
 }

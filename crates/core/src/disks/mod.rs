@@ -4,6 +4,7 @@
 //! another tenant: a disk is not its path, and a disk is offered only where it is proven empty or was never used. Not
 //! here: finding disks, reading what is on them, and cleaning them (the shell).
 
+mod cleaning_job;
 mod entry;
 mod identity;
 mod mark;
@@ -15,6 +16,7 @@ mod tests;
 mod volume;
 mod waiting;
 
+pub use cleaning_job::{CleaningJob, DiskCleaner, JobOutcome, JobState};
 pub use entry::{Disk, DiskContent, DiskEntry, DiskForm, FreeSpace, Unusable};
 pub use identity::{DiskComparison, DiskFeature, DiskIdentity};
 pub use mark::DiskMark;

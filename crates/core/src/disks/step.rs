@@ -3,6 +3,7 @@
 //! No step depends on what a former one did: each is chosen from what is seen now, so that a process that is killed at any
 //! time resumes from there. Not here: performing the step.
 
+use super::cleaning_job::{CleaningJob, DiskCleaner, next_job_step};
 use super::entry::{Disk, DiskContent, DiskEntry, Unusable};
 use super::identity::{DiskComparison, DiskIdentity};
 use super::mark::DiskMark;
@@ -32,6 +33,10 @@ pub struct DiskObservation<'a> {
     pub provisioner: &'a ProvisionerName,
     /// What the StorageClass says.
     pub policy: DiskPolicy,
+    /// Who cleans the disk.
+    pub cleaner: DiskCleaner,
+    /// The Job that cleans it.
+    pub job: &'a CleaningJob,
 }
 
 /// The claim of a released volume, or of one that was deleted by hand.
@@ -115,12 +120,38 @@ pub enum DiskStep {
     /// Remove all that is on the disk, prove that it is gone, and record [`DiskMark::Clean`]. Where the volume exists, a
     /// write to it comes first, which fails unless it is still the one that was observed.
     Clean,
+    /// Read the Job that cleans the disk from the API server, and whether one of its processes has the disk or has proven
+    /// that it cleaned it. The permit is renewed.
+    ReadJob,
+    /// Permit a Job to clean the disk, and create it. Where the volume exists, a write to it comes first, as for
+    /// [`DiskStep::Clean`].
+    CreateJob,
+    /// Delete the Job of this uid, with its pods.
+    DeleteJob(Uid),
+    /// Prove that the disk is empty, and record [`DiskMark::Clean`], while nothing else has the disk.
+    FinishCleaning,
+    /// Revoke the permit of a Job. The disk waits for this then, and as long as a process of the Job has the disk.
+    RevokePermit(DiskWaiting),
     /// Delete the volume of this uid, if it still has this version.
     DeleteVolume(Uid, ResourceVersion),
 }
 
 /// Returns the next step.
 pub fn next_step(seen: &DiskObservation<'_>) -> DiskStep {
+    let permit = match seen.scans[0] {
+        Some(DiskEntry::Disk(disk)) => disk.permit.as_ref(),
+        Some(DiskEntry::Unusable(_)) | None => None,
+    };
+    match decided(seen) {
+        // A Job that starts later must not clean what is no longer to be cleaned.
+        DiskStep::Wait(waiting) if permit.is_some() && !waiting.is_of_cleaning() => {
+            DiskStep::RevokePermit(waiting)
+        }
+        step => step,
+    }
+}
+
+fn decided(seen: &DiskObservation<'_>) -> DiskStep {
     let [now, before] = seen.scans;
     let disk = match now {
         None if before.is_some() => return DiskStep::Wait(DiskWaiting::SecondScan),
@@ -192,6 +223,8 @@ fn is_elsewhere(waiting: &DiskWaiting) -> bool {
         | DiskWaiting::EarlierNode
         | DiskWaiting::DeletedByHand(_)
         | DiskWaiting::ReservedWhileCleaned
+        | DiskWaiting::CleanedByJob
+        | DiskWaiting::JobEnded(..)
         | DiskWaiting::InUse
         | DiskWaiting::ClaimExists
         | DiskWaiting::Retained(_)
@@ -302,11 +335,11 @@ fn released(
     if volume.reservation == Reservation::Free {
         return DiskStep::Wait(DiskWaiting::Phase(volume.phase.clone()));
     }
-    if let Some(step) = unless_unused(seen, disk) {
+    if let Some(step) = unless_unused(seen, disk, mark) {
         return step;
     }
     match (mark, disk.content) {
-        (Some(DiskMark::Cleaning(_)), _) => DiskStep::Clean,
+        (Some(DiskMark::Cleaning(_)), _) => cleaned(seen, disk),
         (Some(DiskMark::Clean), DiskContent::Unread) => DiskStep::ReadContent,
         (Some(DiskMark::Clean), DiskContent::Empty | DiskContent::ZerosInSamples) => {
             DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone())
@@ -319,12 +352,37 @@ fn released(
 }
 
 /// Returns what is to be done before a disk may be cleaned; nothing once its claim is gone and no pod uses it.
-fn unless_unused(seen: &DiskObservation<'_>, disk: &Disk) -> Option<DiskStep> {
+fn unless_unused(
+    seen: &DiskObservation<'_>,
+    disk: &Disk,
+    mark: Option<&DiskMark>,
+) -> Option<DiskStep> {
     match seen.claim {
         ClaimState::Unread => Some(DiskStep::ReadClaim),
         ClaimState::Exists => Some(DiskStep::Wait(DiskWaiting::ClaimExists)),
-        ClaimState::Gone if disk.is_in_use => Some(DiskStep::Wait(DiskWaiting::InUse)),
+        ClaimState::Gone if is_used_by_other(seen, disk, mark) => {
+            Some(DiskStep::Wait(DiskWaiting::InUse))
+        }
         ClaimState::Gone => None,
+    }
+}
+
+/// Returns whether something has the disk that does not clean it. Whether it is the Job that does, its own steps see.
+fn is_used_by_other(seen: &DiskObservation<'_>, disk: &Disk, mark: Option<&DiskMark>) -> bool {
+    let is_cleaned_by_job =
+        seen.cleaner == DiskCleaner::Job && matches!(mark, Some(DiskMark::Cleaning(_)));
+    disk.is_in_use && !is_cleaned_by_job
+}
+
+/// The disk is to be cleaned.
+fn cleaned(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
+    match seen.cleaner {
+        DiskCleaner::Job => next_job_step(seen, disk),
+        // Jobs were used before: one may still start.
+        DiskCleaner::Process if disk.permit.is_some() => {
+            DiskStep::RevokePermit(DiskWaiting::CleanedByJob)
+        }
+        DiskCleaner::Process => DiskStep::Clean,
     }
 }
 
@@ -335,13 +393,15 @@ fn without_volume(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
     {
         return DiskStep::Wait(DiskWaiting::OtherVolume(other.clone()));
     }
-    if disk.is_in_use {
+    if is_used_by_other(seen, disk, disk.mark.as_ref()) {
         return DiskStep::Wait(DiskWaiting::InUse);
     }
     let offers_content = seen.policy.on_content == OnContent::Offer;
     match (&disk.mark, disk.content) {
         // The volume may have been given to a claim before it was deleted by hand.
-        (Some(DiskMark::Cleaning(_)), _) => unless_unused(seen, disk).unwrap_or(DiskStep::Clean),
+        (Some(DiskMark::Cleaning(_)), _) => {
+            unless_unused(seen, disk, disk.mark.as_ref()).unwrap_or_else(|| cleaned(seen, disk))
+        }
         (_, DiskContent::Unread) => DiskStep::ReadContent,
         (_, DiskContent::Empty) | (None | Some(DiskMark::Clean), DiskContent::ZerosInSamples) => {
             DiskStep::Offer
@@ -365,7 +425,7 @@ fn without_volume(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
 fn deleted_by_hand(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
     match seen.policy.on_manual_delete {
         OnManualDelete::Hold => DiskStep::Wait(DiskWaiting::DeletedByHand(disk.form)),
-        OnManualDelete::Clean => unless_unused(seen, disk)
+        OnManualDelete::Clean => unless_unused(seen, disk, disk.mark.as_ref())
             .unwrap_or_else(|| DiskStep::Mark(DiskMark::Cleaning(seen.name.clone()))),
     }
 }

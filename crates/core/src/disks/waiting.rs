@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::cleaning_job::JobOutcome;
 use super::entry::{DiskForm, FreeSpace, Unusable};
 use super::identity::DiskFeature;
 use crate::model::{ReclaimPolicy, VolumeName, VolumePhase};
@@ -35,6 +36,10 @@ pub enum DiskWaiting {
     DeletedByHand(DiskForm),
     /// The volume was reserved for a claim while its disk was being cleaned.
     ReservedWhileCleaned,
+    /// A Job cleans it.
+    CleanedByJob,
+    /// The Job of this namespace and name ended, and the disk is not clean; another one is created later.
+    JobEnded(Box<str>, JobOutcome),
     /// It is mounted or opened at another place.
     InUse,
     /// The claim of the volume still exists.
@@ -64,6 +69,8 @@ impl DiskWaiting {
             Self::EarlierNode => "earlier_node",
             Self::DeletedByHand(_) => "deleted_by_hand",
             Self::ReservedWhileCleaned => "reserved_while_cleaned",
+            Self::CleanedByJob => "cleaned_by_job",
+            Self::JobEnded(..) => "job_ended",
             Self::InUse => "in_use",
             Self::ClaimExists => "claim_exists",
             Self::Retained(_) => "retained",
@@ -86,7 +93,9 @@ impl DiskWaiting {
             Self::DeletedByHand(_) => "VolumeDeletedByHand",
             Self::ReservedWhileCleaned => "VolumeReservedWhileCleaned",
             Self::InUse => "DiskInUse",
+            Self::JobEnded(..) => "VolumeFailedDelete",
             Self::Offered
+            | Self::CleanedByJob
             | Self::SecondScan
             | Self::Gone
             | Self::ClaimExists
@@ -94,6 +103,32 @@ impl DiskWaiting {
             | Self::Phase(_)
             | Self::Terminating => return None,
         })
+    }
+}
+
+impl DiskWaiting {
+    /// Returns whether the disk is still to be cleaned. A scan that is too old, and a pod that uses the disk, change nothing
+    /// about that.
+    pub(super) fn is_of_cleaning(&self) -> bool {
+        match self {
+            Self::CleanedByJob | Self::JobEnded(..) | Self::InUse | Self::SecondScan => true,
+            Self::Offered
+            | Self::Gone
+            | Self::Unusable(_)
+            | Self::NotEmpty
+            | Self::OfferInterrupted
+            | Self::Unidentified
+            | Self::OtherDisk(_)
+            | Self::OtherVolume(_)
+            | Self::NameTaken
+            | Self::EarlierNode
+            | Self::DeletedByHand(_)
+            | Self::ReservedWhileCleaned
+            | Self::ClaimExists
+            | Self::Retained(_)
+            | Self::Phase(_)
+            | Self::Terminating => false,
+        }
     }
 }
 
@@ -148,6 +183,11 @@ impl fmt::Display for DiskWaiting {
             Self::ReservedWhileCleaned => f.write_str(
                 "the PersistentVolume was reserved for a PVC while its disk was being cleaned; \
                  a part of the former data may still be there; back up what the PVC has written, then delete the PVC",
+            ),
+            Self::CleanedByJob => f.write_str("a Job cleans the disk"),
+            Self::JobEnded(job, outcome) => write!(
+                f,
+                "Job {job:?} {outcome}; the disk is not offered, and the Job is created again; read the log of its pods before"
             ),
             Self::InUse => f.write_str(
                 "the disk is mounted or opened at another place; it is neither cleaned nor offered while it is in use",

@@ -75,6 +75,8 @@ pub const DISK_MISSING: &str = "bindery.dev/disk-missing";
 pub const DISK_FOUND_AT: &str = "bindery.dev/disk-found-at";
 /// Ours, on a volume: the volume in whose place it was made, once their disk was moved.
 pub const MOVED_FROM: &str = "bindery.dev/moved-from";
+/// Ours, on a Job: the cleaning of a local disk for which it has a permit.
+pub const CLEANING: &str = "bindery.dev/cleaning";
 /// Ours, on a volume: the reclaim policy that it had before its claim was deleted because its node is lost.
 pub const POLICY_BEFORE: &str = "bindery.dev/reclaim-policy-before";
 

@@ -142,6 +142,7 @@ impl RunningProvisioner {
             kubelet: folder.create_folder("kubelet")?,
             period: PERIOD,
             disks: DiskSource::Files(Arc::new(FileDisks::default())),
+            jobs: None,
         };
         let metrics = LocalMetrics::new().map_err(|error| defect(&error))?;
         let (stop, stopped) = oneshot::channel();

@@ -2,9 +2,10 @@
 
 use super::world::{PATH, disk, held, identity, name, provisioner, volume};
 use crate::disks::{
-    ClaimState, Disk, DiskComparison, DiskContent, DiskEntry, DiskFeature, DiskForm, DiskIdentity,
-    DiskMark, DiskObservation, DiskPolicy, DiskStep, DiskWaiting, FormerVolume, LocalVolume,
-    LocalVolumeState, OnContent, OnManualDelete, Unusable, is_moved_disk, next_step,
+    ClaimState, CleaningJob, Disk, DiskCleaner, DiskComparison, DiskContent, DiskEntry,
+    DiskFeature, DiskForm, DiskIdentity, DiskMark, DiskObservation, DiskPolicy, DiskStep,
+    DiskWaiting, FormerVolume, LocalVolume, LocalVolumeState, OnContent, OnManualDelete, Unusable,
+    is_moved_disk, next_step,
 };
 use crate::model::{Deletion, ReclaimPolicy, Reservation, VolumeName, VolumePhase};
 
@@ -46,6 +47,8 @@ fn of_scans(
         former: FormerVolume::Unread,
         provisioner,
         policy,
+        cleaner: DiskCleaner::Process,
+        job: &CleaningJob::Unread,
     })
 }
 
@@ -87,6 +90,11 @@ fn wait(step: DiskStep) -> DiskWaiting {
         | DiskStep::Mark(_)
         | DiskStep::Offer
         | DiskStep::Clean
+        | DiskStep::ReadJob
+        | DiskStep::CreateJob
+        | DiskStep::DeleteJob(_)
+        | DiskStep::FinishCleaning
+        | DiskStep::RevokePermit(_)
         | DiskStep::DeleteVolume(..)) => panic!("{step:?}"),
     }
 }
@@ -268,6 +276,8 @@ fn a_disk_that_was_moved_goes_on_under_its_new_volume_once_the_former_one_is_gon
             former,
             provisioner: &provisioner,
             policy: DiskPolicy::default(),
+            cleaner: DiskCleaner::Process,
+            job: &CleaningJob::Unread,
         })
     };
     assert_eq!(of(&moved, FormerVolume::Unread), DiskStep::ReadFormer(other.clone()));

@@ -4,10 +4,12 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use super::jobs_world::JobDeed;
 use super::world::{Deed, PATH, World, name, provisioner, volume};
 use crate::disks::{
-    ClaimState, DiskContent, DiskEntry, DiskForm, DiskMark, DiskObservation, DiskPolicy, DiskStep,
-    FormerVolume, LocalVolume, LocalVolumeState, OnContent, OnManualDelete, next_step,
+    ClaimState, CleaningJob, DiskCleaner, DiskContent, DiskEntry, DiskForm, DiskMark,
+    DiskObservation, DiskPolicy, DiskStep, FormerVolume, LocalVolume, LocalVolumeState, OnContent,
+    OnManualDelete, next_step,
 };
 use crate::model::{Reservation, ResourceVersion, Uid, VolumePhase};
 
@@ -15,6 +17,7 @@ use crate::model::{Reservation, ResourceVersion, Uid, VolumePhase};
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Deed(Deed),
+    OfJob(JobDeed),
     /// The watch shows the volume as it is.
     Watch,
     Step,
@@ -35,15 +38,19 @@ struct Process {
     volume: LocalVolumeState,
     claim: ClaimState,
     policy: DiskPolicy,
+    cleaner: DiskCleaner,
+    job: CleaningJob,
 }
 
 impl Process {
-    fn new(policy: DiskPolicy) -> Self {
+    fn new(policy: DiskPolicy, cleaner: DiskCleaner) -> Self {
         Self {
             scans: [None, None],
             volume: LocalVolumeState::Unread,
             claim: ClaimState::Unread,
             policy,
+            cleaner,
+            job: CleaningJob::Unread,
         }
     }
 
@@ -71,6 +78,8 @@ impl Process {
             claim: self.claim,
             provisioner: &provisioner,
             policy: self.policy,
+            cleaner: self.cleaner,
+            job: &self.job,
             former: FormerVolume::Unread,
         })
     }
@@ -89,6 +98,7 @@ impl Process {
     /// Performs steps up to the first that changes something. The entry is scanned again right before.
     fn step(&mut self, world: &mut World, killed: Option<When>) {
         self.scan(world);
+        self.job = CleaningJob::Unread;
         loop {
             let step = self.next();
             if killed == Some(When::Within) && step == DiskStep::Clean {
@@ -99,12 +109,17 @@ impl Process {
                 // The mark is there, and the volume is not.
                 return mark(world, DiskMark::Offering(name()));
             }
+            if killed == Some(When::Within) && step == DiskStep::FinishCleaning {
+                return world.finish_cleaning(true);
+            }
             let is_read = matches!(
                 step,
                 DiskStep::ReadVolume
                     | DiskStep::ReadClaim
                     | DiskStep::ReadContent
                     | DiskStep::ReadDevice
+                    | DiskStep::ReadJob
+                    | DiskStep::DeleteJob(_)
             );
             self.execute(world, step);
             // What a read proved is acted on at once or not at all.
@@ -171,6 +186,20 @@ impl Process {
                 }
             }
             DiskStep::Clean if self.is_current(world) => clean(world),
+            DiskStep::CreateJob if self.is_current(world) && !world.is_locked() => {
+                world.create_job();
+            }
+            DiskStep::ReadJob => self.job = world.job(),
+            DiskStep::DeleteJob(_) => {
+                world.delete_job();
+                self.job = CleaningJob::Unread;
+            }
+            DiskStep::FinishCleaning => world.finish_cleaning(false),
+            DiskStep::RevokePermit(_) if !world.is_locked() => {
+                if let Some(medium) = &mut world.slot {
+                    medium.permit = None;
+                }
+            }
             DiskStep::DeleteVolume(uid, version) => delete(world, &uid, &version),
             DiskStep::Wait(_)
             | DiskStep::ReadFormer(_)
@@ -178,6 +207,8 @@ impl Process {
             | DiskStep::RecordPresent(_)
             | DiskStep::Identify(_)
             | DiskStep::Mark(_)
+            | DiskStep::CreateJob
+            | DiskStep::RevokePermit(_)
             | DiskStep::Clean => {}
         }
     }
@@ -192,8 +223,12 @@ impl Process {
 }
 
 fn mark(world: &mut World, mark: DiskMark) {
+    // The ledger cannot be written while a Job has the disk.
+    if world.is_locked() {
+        return;
+    }
     if let Some(medium) = &mut world.slot {
-        medium.mark = Some(mark);
+        (medium.mark, medium.permit) = (Some(mark), None);
     }
 }
 
@@ -213,6 +248,7 @@ fn offer(world: &mut World) {
 
 fn clean(world: &mut World) {
     assert!(!world.is_mounted, "cleaned under a pod: {world:?}");
+    assert!(!world.is_locked(), "cleaned beside a Job: {world:?}");
     let Some(medium) = &mut world.slot else { return };
     let made_for = world.volume.as_ref().and_then(|volume| volume.identity.as_ref());
     let is_own = made_for.is_none_or(|identity| identity.serial.as_deref() == Some(medium.serial));
@@ -251,7 +287,19 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         Deed::PlugIn,
         Deed::LoseLedger,
     ];
+    let of_jobs = prop_oneof![
+        6 => (0..100_usize).prop_map(JobDeed::PodStarts),
+        6 => Just(JobDeed::PodEnds),
+        1 => select(vec![
+            JobDeed::PodIsKilled,
+            JobDeed::PermitExpires,
+            JobDeed::ReportSuccess,
+            JobDeed::ReportFailure,
+            JobDeed::DeleteJobByHand,
+        ]),
+    ];
     let event = prop_oneof![
+        6 => of_jobs.prop_map(Event::OfJob),
         8 => select(life).prop_map(Event::Deed),
         3 => select(trouble).prop_map(Event::Deed),
         4 => Just(Event::Watch),
@@ -272,19 +320,24 @@ proptest! {
         form in select(vec![DiskForm::FileSystem, DiskForm::BlockDevice]),
         is_missed_by_samples: bool,
         policy in policies(),
+        cleaner in select(vec![DiskCleaner::Process, DiskCleaner::Job]),
         events in events(),
     ) {
-        let (mut world, mut process) = (World::new(form, is_missed_by_samples), Process::new(policy));
+        // Only block devices are cleaned by Jobs.
+        let cleaner = if form == DiskForm::FileSystem { DiskCleaner::Process } else { cleaner };
+        let mut world = World::new(form, is_missed_by_samples);
+        let mut process = Process::new(policy, cleaner);
         for event in events {
             match event {
                 Event::Deed(deed) => world.perform(deed),
+                Event::OfJob(deed) => world.perform_of_job(deed),
                 Event::Watch => process.watch(&world),
                 Event::Step => process.step(&mut world, None),
                 Event::Killed(when) => {
                     if when != When::Before {
                         process.step(&mut world, Some(when));
                     }
-                    process = Process::new(policy);
+                    process = Process::new(policy, cleaner);
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! The decisions about local disks: one by one, and against a world that does everything wrong.
 
 mod cases;
+mod jobs;
+mod jobs_world;
 mod killed;
 pub(super) mod world;

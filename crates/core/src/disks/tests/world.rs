@@ -1,5 +1,6 @@
 //! One disk, its volume and its claims, as the API server and the kernel have them; and what people and pods do to them.
 
+use super::jobs_world::Jobs;
 use crate::disks::{
     Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, DiskMark, LocalVolume, ProvisionerName,
     volume_name,
@@ -38,6 +39,7 @@ pub(super) fn disk(form: DiskForm, content: DiskContent) -> Disk {
         capacity: 3_936_818_806_784,
         content,
         mark: None,
+        permit: None,
         is_in_use: false,
     }
 }
@@ -77,6 +79,10 @@ pub(super) struct Medium {
     /// The claim whose data it holds.
     pub(super) written_by: Option<u32>,
     pub(super) mark: Option<DiskMark>,
+    /// The cleaning for which a Job has a permit.
+    pub(super) permit: Option<u32>,
+    /// The cleaning whose end is proven on it.
+    pub(super) proof: Option<u32>,
 }
 
 /// All that the process does not remember for itself.
@@ -97,6 +103,7 @@ pub(super) struct World {
     pub(super) is_mounted: bool,
     pub(super) version: u32,
     pub(super) claims: u32,
+    pub(super) jobs: Jobs,
 }
 
 /// What someone does.
@@ -127,7 +134,8 @@ pub(super) enum Deed {
 
 impl World {
     pub(super) fn new(form: DiskForm, is_missed_by_samples: bool) -> Self {
-        let medium = |serial| Medium { serial, written_by: None, mark: None };
+        let medium =
+            |serial| Medium { serial, written_by: None, mark: None, permit: None, proof: None };
         Self {
             form,
             is_missed_by_samples,
@@ -139,6 +147,7 @@ impl World {
             is_mounted: false,
             version: 1,
             claims: 0,
+            jobs: Jobs::default(),
         }
     }
 
@@ -148,7 +157,8 @@ impl World {
         Some(DiskEntry::Disk(Disk {
             identity: identity(medium.serial),
             mark: medium.mark.clone(),
-            is_in_use: self.is_mounted,
+            permit: medium.permit.map(|cleaning| cleaning.to_string().into()),
+            is_in_use: self.is_mounted || self.jobs.running.is_some(),
             ..disk(self.form, DiskContent::Unread)
         }))
     }
@@ -216,6 +226,8 @@ impl World {
             Deed::Bind => {
                 if self.claim.is_none() && self.phase() == Some(&VolumePhase::Available) {
                     self.claims += 1;
+                    // A claim is bound, and its pod starts and writes, after a permit that is not renewed has expired.
+                    self.jobs.is_expired = true;
                     self.claim = Some(self.claims);
                     let reservation = held(self.claims);
                     self.change_volume(|volume| {
@@ -223,6 +235,8 @@ impl World {
                     });
                 }
             }
+            // What cleans the device has it for itself.
+            Deed::Mount if self.jobs.running.is_some() => {}
             Deed::Mount => self.is_mounted |= self.claim.is_some() && self.slot.is_some(),
             Deed::Write => {
                 if let (true, Some(claim), Some(medium)) =
@@ -233,7 +247,10 @@ impl World {
             }
             Deed::Unmount => self.is_mounted = false,
             Deed::DeleteClaim | Deed::ExchangeDisk if self.is_mounted => {}
-            Deed::ExchangeDisk => std::mem::swap(&mut self.slot, &mut self.drawer),
+            Deed::ExchangeDisk => {
+                self.jobs.running = None;
+                std::mem::swap(&mut self.slot, &mut self.drawer);
+            }
             Deed::DeleteClaim | Deed::ForceDeleteClaim => self.delete_claim(),
             Deed::ClearClaimRef => {
                 if self.phase() == Some(&VolumePhase::Released) {
@@ -265,6 +282,7 @@ impl World {
             Deed::SetDelete => self.change_volume(|volume| volume.policy = ReclaimPolicy::Delete),
             Deed::Unplug => {
                 if !self.is_mounted && self.drawer.is_none() {
+                    self.jobs.running = None;
                     self.drawer = self.slot.take();
                 }
             }
@@ -276,7 +294,11 @@ impl World {
             Deed::LoseLedger => {
                 let has_ledger = self.form == DiskForm::BlockDevice;
                 let media = self.slot.iter_mut().chain(&mut self.drawer);
-                media.filter(|_| has_ledger).for_each(|medium| medium.mark = None);
+                for medium in media.filter(|_| has_ledger) {
+                    (medium.mark, medium.permit) = (None, None);
+                }
+                // Its pods are gone with the node's own disk.
+                self.jobs.running = None;
             }
         }
     }

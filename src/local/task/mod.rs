@@ -3,26 +3,30 @@
 //! What the steps are is decided in `disks`. A task never outlives a change that it made to the disk or the volume: what
 //! follows is decided by a new task from new scans.
 
+mod clean;
+mod clean_by_job;
+mod step;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use jiff::Timestamp;
 use serde_json::Value;
-use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::timeout;
+use tokio::task::spawn_blocking;
 
+use self::step::{DependsOn, depends_on_now, label};
 use super::api::{ConditionalWrite, VolumeRequestError};
 use super::class::ClassSettings;
-use super::clean::{CleanError, CleaningProgress, block, file_system, run_command};
+use super::clean::CleanError;
 use super::configuration::DiscoveryClass;
 use super::content;
 use super::device::Devices;
 use super::events::{DiskEvent, record};
 use super::found::{EntryKey, Found, PathTarget};
 use super::ledger::mark_file_system;
-use super::metrics::capacity_group;
 use super::moved::{read_former, record_found, report_missing};
 use super::shared::Shared;
 use crate::api::local_volume::{
@@ -30,8 +34,8 @@ use crate::api::local_volume::{
 };
 use crate::binding::EventType;
 use crate::disks::{
-    ClaimState, Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, DiskLocation, DiskMark,
-    DiskObservation, DiskStep, DiskWaiting, FormerVolume, LocalVolumeState, next_step,
+    ClaimState, CleaningJob, Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, DiskLocation,
+    DiskMark, DiskObservation, DiskStep, DiskWaiting, FormerVolume, LocalVolumeState, next_step,
 };
 use crate::model::VolumeName;
 
@@ -48,6 +52,9 @@ pub(super) struct Task {
     pub(super) volume: LocalVolumeState,
     pub(super) claim: ClaimState,
     pub(super) former: FormerVolume,
+    pub(super) job: CleaningJob,
+    /// When the Job was created, if it exists.
+    pub(super) job_created: Option<Timestamp>,
 }
 
 /// How a task ended.
@@ -78,7 +85,8 @@ pub(super) enum TaskError {
     Lost,
 }
 
-/// A step that only reads goes on with the next one: at most the volume, its claim, samples and the whole device.
+/// A step that only reads goes on with the next one: at most the volume, its claim, samples and the whole device; or the volume,
+/// its claim, and twice a Job, of which the first one is deleted.
 const READS_COUNT_MAX: usize = 8;
 
 impl Task {
@@ -155,6 +163,8 @@ impl Task {
             former: self.former,
             provisioner: &self.shared.node.provisioner,
             policy: self.class.policy,
+            cleaner: self.cleaner(),
+            job: &self.job,
         })
     }
 
@@ -246,6 +256,11 @@ impl Task {
             DiskStep::Mark(mark) => return self.mark(mark).await,
             DiskStep::Offer => return self.offer().await.map(Some),
             DiskStep::Clean => return self.clean().await.map(Some),
+            DiskStep::ReadJob => self.read_job().await?,
+            DiskStep::CreateJob => return self.create_job().await.map(Some),
+            DiskStep::DeleteJob(uid) => self.delete_job(&uid).await?,
+            DiskStep::FinishCleaning => return self.finish_cleaning().await,
+            DiskStep::RevokePermit(waiting) => return self.revoke_permit(waiting).await,
             DiskStep::DeleteVolume(uid, version) => {
                 if !self.shared.requests.delete(&self.name, &uid, &version).await? {
                     return Ok(Some(TaskEnd::Stale));
@@ -306,7 +321,7 @@ impl Task {
         }
         self.record(mark.clone()).await?;
         if let Some(Found { entry: DiskEntry::Disk(disk), .. }) = &mut self.scans[0] {
-            disk.mark = Some(mark.clone());
+            (disk.mark, disk.permit) = (Some(mark.clone()), None);
         }
         // The volume has changed with it.
         Ok(is_cleaning.then(|| TaskEnd::Changed(Some(mark))))
@@ -322,6 +337,18 @@ impl Task {
             if is_on_disk { Ok(()) } else { ledger.record(&disk.identity, &mark) }
         })
         .await
+    }
+
+    pub(super) async fn record_event(
+        &self,
+        event_type: EventType,
+        reason: &'static str,
+        text: &str,
+    ) {
+        let (volume, about) = (Some(self.name.clone()), self.path());
+        tracing::info!(volume = %self.name, path = about, reason, "{text}");
+        let event = DiskEvent { volume, about, event_type, reason, text: text.to_owned() };
+        record(Arc::clone(&self.shared), event).await;
     }
 
     async fn offer(&self) -> Result<TaskEnd, TaskError> {
@@ -361,77 +388,7 @@ impl Task {
         tracing::info!(volume = %self.name, path = self.path(), device, "created a PersistentVolume for a disk");
         Ok(TaskEnd::Changed(None))
     }
-
-    async fn clean(&self) -> Result<TaskEnd, TaskError> {
-        if !self.announce_cleaning().await? {
-            return Ok(TaskEnd::Stale);
-        }
-        let (path, disk) = self.disk()?;
-        let (command, form, device) = (self.class.cleaner.clone(), disk.form, disk.device);
-        let source = self.shared.disks.clone();
-        let found = self.scans[0].as_ref();
-        let target = found.and_then(|found| found.target).ok_or(TaskError::Lost)?;
-        let name = found.map(|found| found.device.clone());
-        let overwritten = name.filter(|_| self.class.overwrites_free_space);
-        let begun = Instant::now();
-        self.record_event(EventType::Normal, "VolumeDelete", "cleaning the disk").await;
-        let progress = Arc::new(CleaningProgress::default());
-        let counted = Arc::clone(&progress);
-        let cleaned = spawn_blocking(move || match form {
-            DiskForm::FileSystem => {
-                file_system::empty(&path, target, overwritten.as_deref(), &counted)
-            }
-            DiskForm::BlockDevice if command.is_empty() => {
-                block::zero(&path, device, &source, &counted)
-            }
-            DiskForm::BlockDevice => run_command(&command, &path),
-        });
-        let metrics = &self.shared.metrics;
-        let mode = self.class.mode.label();
-        metrics.cleaning.inc();
-        let cleaned = self.watch_progress(cleaned, &progress).await;
-        metrics.cleaning.dec();
-        if let Err(error) = cleaned {
-            metrics.delete_failed.with_label_values(&[mode, "process"]).inc();
-            self.record_event(EventType::Warning, "VolumeFailedDelete", &error.to_string()).await;
-            return Err(error);
-        }
-        self.record(DiskMark::Clean).await?;
-        let command = self.class.cleaner.first().map_or("", String::as_str);
-        let labels = [mode, "process", &capacity_group(disk.capacity), command];
-        metrics.delete_duration.with_label_values(&labels).observe(begun.elapsed().as_secs_f64());
-        metrics.deleted.with_label_values(&[mode, "process"]).inc();
-        tracing::info!(volume = %self.name, path = self.path(), bytes = progress.bytes(), "a disk is clean");
-        Ok(TaskEnd::Changed(Some(DiskMark::Clean)))
-    }
-
-    async fn record_event(&self, event_type: EventType, reason: &'static str, text: &str) {
-        let (volume, about) = (Some(self.name.clone()), self.path());
-        tracing::info!(volume = %self.name, path = about, reason, "{text}");
-        let event = DiskEvent { volume, about, event_type, reason, text: text.to_owned() };
-        record(Arc::clone(&self.shared), event).await;
-    }
-
-    async fn watch_progress(
-        &self,
-        mut cleaned: JoinHandle<Result<(), CleanError>>,
-        progress: &CleaningProgress,
-    ) -> Result<(), TaskError> {
-        let bytes = self.shared.metrics.cleaning_bytes.with_label_values(&[self.name.as_str()]);
-        loop {
-            #[expect(clippy::cast_precision_loss, reason = "a metric")]
-            bytes.set(progress.bytes() as f64);
-            if let Ok(ended) = timeout(PROGRESS_PERIOD, &mut cleaned).await {
-                // It is there, as it was just set.
-                drop(self.shared.metrics.cleaning_bytes.remove_label_values(&[self.name.as_str()]));
-                return ended.map_err(|_| TaskError::Lost)?.map_err(TaskError::Clean);
-            }
-        }
-    }
 }
-
-/// How often the metric of a cleaning is brought up to date: more often than it is scraped.
-const PROGRESS_PERIOD: Duration = Duration::from_secs(1);
 
 /// Runs what may wait for a disk on a thread of its own.
 async fn blocking<T: Send + 'static>(
@@ -441,51 +398,4 @@ async fn blocking<T: Send + 'static>(
     let owned = path.to_owned();
     let done = spawn_blocking(move || work(&owned)).await.map_err(|_| TaskError::Lost)?;
     done.map_err(|error| TaskError::Disk { path: path.display().to_string(), error })
-}
-
-/// What must be so at the moment of a step, whatever the scans have found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DependsOn {
-    /// Nothing: the step reads, or the API server checks what it depends on.
-    Nothing,
-    /// The disk is still at its path: it is offered.
-    Place,
-    /// No pod uses the disk: data is removed from it.
-    Use,
-}
-
-fn depends_on_now(step: &DiskStep) -> DependsOn {
-    match step {
-        DiskStep::Clean | DiskStep::Mark(DiskMark::Cleaning(_)) => DependsOn::Use,
-        DiskStep::Mark(DiskMark::Offering(_) | DiskMark::Offered(_) | DiskMark::Clean)
-        | DiskStep::Offer => DependsOn::Place,
-        DiskStep::Wait(_)
-        | DiskStep::ReadVolume
-        | DiskStep::ReadClaim
-        | DiskStep::ReadFormer(_)
-        | DiskStep::ReadContent
-        | DiskStep::ReadDevice
-        | DiskStep::RecordMissing(_)
-        | DiskStep::RecordPresent(_)
-        | DiskStep::Identify(_)
-        | DiskStep::DeleteVolume(..) => DependsOn::Nothing,
-    }
-}
-
-fn label(step: &DiskStep) -> &'static str {
-    match step {
-        DiskStep::Wait(_) => "wait",
-        DiskStep::ReadVolume => "read_volume",
-        DiskStep::ReadClaim => "read_claim",
-        DiskStep::ReadFormer(_) => "read_former",
-        DiskStep::ReadContent => "read_content",
-        DiskStep::ReadDevice => "read_device",
-        DiskStep::RecordMissing(_) => "record_missing",
-        DiskStep::RecordPresent(_) => "record_present",
-        DiskStep::Identify(_) => "identify",
-        DiskStep::Mark(_) => "mark",
-        DiskStep::Offer => "offer",
-        DiskStep::Clean => "clean",
-        DiskStep::DeleteVolume(..) => "delete_volume",
-    }
 }

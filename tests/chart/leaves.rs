@@ -108,6 +108,12 @@ const PROBES: &[Probe] = &[
         "\"5m\"",
         &["--set", "local.enabled=true,local.classes.a.hostDir=/mnt,local.onNodeLoss.a=keep"],
     ),
+    ("local.useJobForCleaning", "true", LOCAL),
+    (
+        "local.jobTolerations",
+        r#"[{"operator": "Exists"}]"#,
+        &["--set", "local.enabled=true,local.classes.a.hostDir=/mnt,local.useJobForCleaning=true"],
+    ),
     ("local.privileged", "true", LOCAL),
     ("local.kubeletDir", "\"/kubelet\"", LOCAL),
     ("local.ledgerDir", "\"/ledger\"", LOCAL),

@@ -100,6 +100,8 @@ fn values_reach_the_configuration() {
         assert!(pool.is_owned_by_node && pool.is_named_by_node_only);
         assert_eq!(pool.removed_taint(), Some("disks.example.com/not-ready"));
     }
+    assert!(nvme.is_cleaned_by_jobs && !hdd.is_cleaned_by_jobs);
+    assert_eq!(nvme.job_tolerations, [json!({"key": "storage", "operator": "Exists"})]);
     let raw = &nvme.classes["raw"];
     assert_eq!(
         (raw.mode, &raw.cleaner[..]),
@@ -265,6 +267,39 @@ fn a_quota_has_room_for_a_pod_of_each_node() {
     );
     let both = json!(["system-cluster-critical", "system-node-critical"]);
     assert_eq!((&with["hard"]["pods"], with.pointer(classes)), (&json!("5100"), Some(&both)));
+}
+
+/// The Jobs run the program of the pod that creates them, in its namespace, and where it runs.
+#[test]
+fn jobs_have_the_image_of_the_pod_and_tolerate_what_it_does() {
+    let all = daemons(set("local-pools"));
+    for (name, _, container) in &all {
+        let value = |name: &str| {
+            let variables = container["env"].as_array().expect("variables");
+            variables.iter().find(|variable| variable["name"] == name).cloned()
+        };
+        let arguments = container["args"].to_string();
+        let is_used = name == "rel-bindery-local-nvme";
+        assert_eq!(
+            arguments.contains("\"--job-service-account\",\"rel-bindery-local-job\""),
+            is_used
+        );
+        let image = value("JOB_CONTAINER_IMAGE").map(|variable| variable["value"].clone());
+        assert_eq!(image, is_used.then(|| container["image"].clone()), "{name}");
+        let namespace = value("MY_NAMESPACE").map(|it| it["valueFrom"]["fieldRef"].clone());
+        let own = json!({"fieldPath": "metadata.namespace"});
+        assert_eq!(namespace, is_used.then_some(own), "{name}");
+    }
+    let tolerations = |values: &[&str]| {
+        let rendering = rendered(&[&["--values", "tests/chart/sets/local.yaml"], values].concat());
+        configuration(&rendering, &daemons(&rendering)[0].1).job_tolerations
+    };
+    let (used, own) = ("local.useJobForCleaning=true", "local.tolerations[0].key=a");
+    let other = "local.jobTolerations[0].key=b";
+    assert!(tolerations(&["--set", own]).is_empty());
+    assert_eq!(tolerations(&["--set", used, "--set", own]), [json!({"key": "a"})]);
+    let both = ["--set", used, "--set", own, "--set", other];
+    assert_eq!(tolerations(&both), [json!({"key": "b"})]);
 }
 
 /// Settings of `local`, and what they are rejected with: a schema does not compare values.

@@ -81,6 +81,7 @@ fn rights_table() -> String {
             With::Events => "`controller.events`",
             With::SelfSigned => "`certs.mode: selfSigned`",
             With::TaintRemoval => "`local.removeNodeNotReadyTaint`",
+            With::Jobs => "`local.useJobForCleaning`",
         };
         let [webhook, observe, prebind, full, local, cleanup] =
             right.verbs.map(|verbs| verbs.join(", "));

@@ -35,7 +35,7 @@ const WRONG: &[(&str, &str)] = &[
         "'/local/classes/a': additional properties 'hostdir'",
     ),
     ("local.pools=[{\"name\": \"a\"}]", "'/local/pools/0': missing property 'classes'"),
-    ("local.useJobForCleaning=true", "'/local': additional properties 'useJobForCleaning'"),
+    ("local.useAlphaAPI=true", "'/local': additional properties 'useAlphaAPI'"),
     (
         "local.updateStrategy.rollingUpdate.maxSurge=1",
         "additional properties 'maxSurge' not allowed",

@@ -36,6 +36,7 @@ pub(crate) enum With {
     Events,
     SelfSigned,
     TaintRemoval,
+    Jobs,
 }
 
 const READ: &[&str] = &["get", "list", "watch"];
@@ -92,6 +93,10 @@ pub(crate) const RIGHTS: &[Right] = &[
         names: &["NAME-ca"],
         with: With::SelfSigned,
         ..inside("secrets", [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH, NONE, NONE])
+    },
+    Right {
+        with: With::Jobs,
+        ..inside("batch/jobs", [NONE, NONE, NONE, NONE, &["get", "create", "delete"], NONE])
     },
     inside("pods", [NONE, NONE, NONE, &["get", "list", "create", "delete"], NONE, NONE]),
     inside("events", [NONE, NONE, NONE, &["list"], NONE, NONE]),
@@ -231,9 +236,10 @@ fn each_account_has_exactly_the_rights_of_the_table() {
 
 #[test]
 fn the_local_static_provisioner_has_exactly_the_rights_of_its_column() {
-    for (name, with) in
-        [("local", vec![With::Nothing]), ("local-pools", vec![With::Nothing, With::TaintRemoval])]
-    {
+    for (name, with) in [
+        ("local", vec![With::Nothing]),
+        ("local-pools", vec![With::Nothing, With::TaintRemoval, With::Jobs]),
+    ] {
         let has = of_account(set(name), "rel-bindery-local");
         compare(name, &has, &expected(&[LOCAL], &with));
         let cleanup = of_account(set(name), "rel-bindery-local-node-cleanup");
@@ -245,6 +251,9 @@ fn the_local_static_provisioner_has_exactly_the_rights_of_its_column() {
         compare(name, &webhook, &expected(&[WEBHOOK, 1], &beside));
     }
     assert_eq!(of_account(set("defaults"), "rel-bindery-local"), BTreeSet::new());
+    // The pods of Jobs have an account, and it may do nothing.
+    set("local-pools").object("ServiceAccount", "rel-bindery-local-job");
+    assert_eq!(of_account(set("local-pools"), "rel-bindery-local-job"), BTreeSet::new());
 }
 
 #[test]

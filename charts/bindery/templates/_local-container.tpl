@@ -72,6 +72,10 @@ seLinuxOptions:
   - {{ $local.ledgerDir }}
   - --kubelet-dir
   - {{ $local.kubeletDir }}
+  {{- if $pool.useJobForCleaning }}
+  - --job-service-account
+  - {{ include "bindery.localJobAccount" $root }}
+  {{- end }}
   - --listen-address
   - "[::]:8080"
   {{- include "bindery.loggingArguments" $root | nindent 2 }}
@@ -80,6 +84,14 @@ seLinuxOptions:
     valueFrom:
       fieldRef:
         fieldPath: spec.nodeName
+  {{- if $pool.useJobForCleaning }}
+  - name: MY_NAMESPACE
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.namespace
+  - name: JOB_CONTAINER_IMAGE
+    value: {{ include "bindery.image" $root | quote }}
+  {{- end }}
   image: {{ include "bindery.image" $root | quote }}
   imagePullPolicy: {{ $root.Values.image.pullPolicy }}
   securityContext: {{- include "bindery.localSecurity" . | nindent 4 }}

@@ -31,7 +31,7 @@ cannot compare values with each other: what is wrong between them is an error he
 {{- end -}}
 {{- $names = append $names $name -}}
 {{- $pool := dict "name" $name "object" (include "bindery.localName" (list $root $name)) -}}
-{{- range $key := list "affinity" "privileged" "resources" "tolerations" -}}
+{{- range $key := list "affinity" "jobTolerations" "privileged" "resources" "tolerations" "useJobForCleaning" -}}
 {{- $_ := set $pool $key (get $local $key) -}}
 {{- end -}}
 {{- range $key, $value := . -}}
@@ -64,6 +64,22 @@ cannot compare values with each other: what is wrong between them is an error he
 {{/* The account of the pods of all pools. */}}
 {{- define "bindery.localAccount" -}}
 {{ include "bindery.fullname" . }}-local
+{{- end -}}
+
+{{/* The account of the pods of Jobs that clean block devices. It has no rights. */}}
+{{- define "bindery.localJobAccount" -}}
+{{ include "bindery.fullname" . }}-local-job
+{{- end -}}
+
+{{/* Whether Jobs clean the block devices of any pool. */}}
+{{- define "bindery.hasLocalJobs" -}}
+{{- $has := false -}}
+{{- if .Values.local.enabled -}}
+{{- range (include "bindery.localPools" . | fromYaml).pools -}}
+{{- $has = or $has .useJobForCleaning -}}
+{{- end -}}
+{{- end -}}
+{{- $has -}}
 {{- end -}}
 
 {{/* Fails where the classes of a pool cannot be as they are: (list root pool). */}}

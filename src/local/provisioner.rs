@@ -407,6 +407,7 @@ impl Provisioner {
             former: FormerVolume::Unread,
             job: CleaningJob::Unread,
             job_created: None,
+            waited: slot.waiting.clone(),
         })
     }
 

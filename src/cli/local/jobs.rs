@@ -52,8 +52,8 @@ mod tests {
         let command = LocalArgs::augment_args(Command::new("local"));
         let matches = command.get_matches_from([&["local"], words].concat());
         let arguments = LocalArgs::from_arg_matches(&matches).unwrap();
-        let configuration =
-            LocalConfiguration { is_cleaned_by_jobs, ..LocalConfiguration::default() };
+        let mut configuration = LocalConfiguration::default();
+        configuration.is_cleaned_by_jobs = is_cleaned_by_jobs;
         let settings = settings(&arguments, &configuration);
         settings.map(|settings| settings.is_some()).map_err(|failure| failure.message)
     }

@@ -48,6 +48,15 @@ impl Task {
         }
     }
 
+    /// Takes in whether a Job has a permit now: a former task may have given one since the scan.
+    pub(super) fn refresh_permit(&mut self) {
+        if let Some(Found { entry: DiskEntry::Disk(disk), .. }) = &mut self.scans[0]
+            && disk.form == DiskForm::BlockDevice
+        {
+            disk.permit = self.shared.marks().permit(&disk.identity);
+        }
+    }
+
     fn jobs(&self) -> Result<&JobSettings, TaskError> {
         self.shared.jobs.as_ref().ok_or(TaskError::Lost)
     }
@@ -55,7 +64,11 @@ impl Task {
     pub(super) async fn read_job(&mut self) -> Result<(), TaskError> {
         let (path, disk) = self.disk()?;
         let permit = self.shared.marks().valid_permit(&disk.identity);
-        let job = self.shared.requests.job(self.jobs()?, &self.name, permit.as_deref()).await?;
+        let mut job = self.shared.requests.job(self.jobs()?, &self.name, permit.as_deref()).await?;
+        if let JobState::Ended { is_retry_due, .. } = &mut job.state {
+            // Its end is reported before it is deleted, however short the delay is.
+            *is_retry_due &= matches!(self.waited, Some(DiskWaiting::JobEnded(..)));
+        }
         // The Job first: the process of one that has ended has the lock no more.
         let (shared, name) = (self.shared.clone(), self.name.clone());
         let seen = blocking(&path, move |path| observe(&shared, path, &disk, &name)).await?;

@@ -55,6 +55,8 @@ pub(super) struct Task {
     pub(super) job: CleaningJob,
     /// When the Job was created, if it exists.
     pub(super) job_created: Option<Timestamp>,
+    /// What the disk waited for before, which was reported.
+    pub(super) waited: Option<DiskWaiting>,
 }
 
 /// How a task ended.
@@ -92,6 +94,7 @@ const READS_COUNT_MAX: usize = 8;
 impl Task {
     /// Performs steps.
     pub(super) async fn run(mut self) -> TaskEnd {
+        self.refresh_permit();
         for _ in 0..READS_COUNT_MAX {
             let mut step = self.next();
             let depends = depends_on_now(&step);

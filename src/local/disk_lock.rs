@@ -1,10 +1,10 @@
-//! The lock of a disk that a Job may clean: who has it is the only one to clean the disk, and to change its mark.
+//! The lock of a disk that a Job may clean. Only its owner cleans the disk, or changes its mark.
 //!
 //! It is a file in the ledger, one for each permit, that is locked by `flock`. So it does not depend on how a
-//! `blockCleanerCommand` opens the device: an exclusive open would make one fail that opens it so itself. The kernel takes the
-//! lock back when the last process that has the file open ends, however that ends; a command inherits it, so that it is
-//! held as long as anything writes. The file is removed only by who has the lock: nobody has a lock on a file of its name
-//! that is another one.
+//! `blockCleanerCommand` opens the device: an exclusive open would make a command fail that opens it so itself. The kernel
+//! releases the lock when the last process that has the file open ends, however that ends. A command inherits it, so that it
+//! is held as long as anything writes. Only its owner removes the file: no other process then has a lock on a later file of the
+//! same name.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -23,8 +23,8 @@ const ATTRIBUTE: &str = "trusted.bindery.mark";
 /// A mark is shorter: a volume's name has at most 253 characters.
 const MARK_BYTES_MAX: usize = 512;
 
-/// How long a permit lasts that is not renewed. 10 minutes: a restart of the provisioner takes less. A Job that starts later, or
-/// has proven the end of its cleaning later, cleans again: nobody has looked whether a claim got the volume meanwhile.
+/// How long a permit lasts that is not renewed. 10 minutes: a restart of the provisioner takes less. A cleaning that starts or
+/// ends later is made again: a claim may have got the volume while no provisioner looked.
 const PERMIT: Duration = Duration::from_mins(10);
 
 /// Marks of the disks of a node.
@@ -270,7 +270,7 @@ pub struct PermittedDisk {
 }
 
 impl PermittedDisk {
-    /// Reads the ledger of a provisioner; nothing if there is no permit for this cleaning. To be called by who has its lock.
+    /// Reads the ledger of a provisioner; nothing if there is no permit for this cleaning. Only the owner of its lock may call it.
     pub fn read(ledger: &Path, cleaning: &str) -> io::Result<Option<Self>> {
         let entries = LedgerEntry::read_all(ledger)?;
         let of = |entry: &LedgerEntry| {

@@ -1,7 +1,7 @@
 //! What the process of a Job does: it cleans one block device, if the ledger of the node's provisioner permits it.
 //!
 //! It may start hours after it was created, beside another one, or after its Job was deleted. So it takes the lock of the disk
-//! first, and only then reads whether the disk is still to be cleaned: nobody changes that while it has the lock.
+//! first, and only then reads whether the disk is still to be cleaned: that cannot change while it has the lock.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,14 +1,12 @@
-//! The next step for a disk that a Job cleans.
+//! What is seen of a Job that cleans a disk.
 //!
 //! A Job can start at any time, twice, or after it was deleted, and its status can be written by others. So nothing is
 //! concluded from it but when to look: a process of a Job cleans only under a lock and with a permit that names this cleaning,
-//! and proves on the disk itself that it reached the end. Not here: lock, permit and proof (the shell).
+//! and proves on the disk itself that it reached the end. Not here: what follows (`step`), and lock, permit and proof (the
+//! shell).
 
 use std::fmt;
 
-use super::entry::Disk;
-use super::step::{DiskObservation, DiskStep};
-use super::waiting::DiskWaiting;
 use crate::model::Uid;
 
 /// Who cleans a disk.
@@ -75,36 +73,6 @@ impl fmt::Display for JobOutcome {
         match self {
             Self::Complete => f.write_str("reports success and has not cleaned the disk"),
             Self::Failed(reason) => write!(f, "failed to clean the disk: {reason}"),
-        }
-    }
-}
-
-/// Returns the next step for a disk that is to be cleaned by a Job.
-pub(super) fn next_job_step(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
-    let CleaningJob::Read { state, is_locked, is_proven } = seen.job else {
-        return DiskStep::ReadJob;
-    };
-    if *is_locked {
-        return DiskStep::Wait(DiskWaiting::CleanedByJob);
-    }
-    if disk.is_in_use {
-        return DiskStep::Wait(match state {
-            // The process of a Job that has just ended had it when the disk was inspected.
-            JobState::Terminating | JobState::Active(_) => DiskWaiting::CleanedByJob,
-            JobState::Absent | JobState::Other(_) | JobState::Ended { .. } => DiskWaiting::InUse,
-        });
-    }
-    if *is_proven {
-        return DiskStep::FinishCleaning;
-    }
-    match state {
-        JobState::Absent => DiskStep::CreateJob,
-        JobState::Other(uid) | JobState::Ended { uid, is_retry_due: true, .. } => {
-            DiskStep::DeleteJob(uid.clone())
-        }
-        JobState::Terminating | JobState::Active(_) => DiskStep::Wait(DiskWaiting::CleanedByJob),
-        JobState::Ended { job, outcome, is_retry_due: false, .. } => {
-            DiskStep::Wait(DiskWaiting::JobEnded(job.clone(), outcome.clone()))
         }
     }
 }

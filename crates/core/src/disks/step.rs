@@ -3,7 +3,7 @@
 //! No step depends on what a former one did: each is chosen from what is seen now, so that a process that is killed at any
 //! time resumes from there. Not here: performing the step.
 
-use super::cleaning_job::{CleaningJob, DiskCleaner, next_job_step};
+use super::cleaning_job::{CleaningJob, DiskCleaner, JobState};
 use super::entry::{Disk, DiskContent, DiskEntry, Unusable};
 use super::identity::{DiskComparison, DiskIdentity};
 use super::mark::DiskMark;
@@ -383,6 +383,36 @@ fn cleaned(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
             DiskStep::RevokePermit(DiskWaiting::CleanedByJob)
         }
         DiskCleaner::Process => DiskStep::Clean,
+    }
+}
+
+/// Returns the next step for a disk that is to be cleaned by a Job.
+fn next_job_step(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
+    let CleaningJob::Read { state, is_locked, is_proven } = seen.job else {
+        return DiskStep::ReadJob;
+    };
+    if *is_locked {
+        return DiskStep::Wait(DiskWaiting::CleanedByJob);
+    }
+    if disk.is_in_use {
+        return DiskStep::Wait(match state {
+            // The process of a Job that has just ended had it when the disk was inspected.
+            JobState::Terminating | JobState::Active(_) => DiskWaiting::CleanedByJob,
+            JobState::Absent | JobState::Other(_) | JobState::Ended { .. } => DiskWaiting::InUse,
+        });
+    }
+    if *is_proven {
+        return DiskStep::FinishCleaning;
+    }
+    match state {
+        JobState::Absent => DiskStep::CreateJob,
+        JobState::Other(uid) | JobState::Ended { uid, is_retry_due: true, .. } => {
+            DiskStep::DeleteJob(uid.clone())
+        }
+        JobState::Terminating | JobState::Active(_) => DiskStep::Wait(DiskWaiting::CleanedByJob),
+        JobState::Ended { job, outcome, is_retry_due: false, .. } => {
+            DiskStep::Wait(DiskWaiting::JobEnded(job.clone(), outcome.clone()))
+        }
     }
 }
 

@@ -88,7 +88,7 @@ fn no_job_is_created_for_a_disk_that_a_pod_uses() {
         let step = decided(DiskCleaner::Job, used.clone(), released(), &job);
         assert_eq!(step, DiskStep::Wait(waiting), "{job:?}");
     }
-    // Not cleaned yet: whoever has it is no Job.
+    // Its cleaning was not announced: no Job has it.
     let used = Disk { mark: Some(DiskMark::Offered(name())), permit: None, ..used };
     let step = decided(DiskCleaner::Job, used, released(), &CleaningJob::Unread);
     assert_eq!(step, DiskStep::Wait(DiskWaiting::InUse));

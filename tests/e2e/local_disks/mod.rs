@@ -2,6 +2,8 @@
 
 mod disks;
 mod doubtful;
+pub(crate) mod job_pods;
+mod jobs;
 mod killed;
 mod large_cluster;
 mod life;
@@ -20,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
         doubtful::CASES,
         regressions::CASES,
         killed::CASES,
+        jobs::CASES,
         node_cleanup::CASES,
         moved::CASES,
         large_cluster::CASES,

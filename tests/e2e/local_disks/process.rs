@@ -41,7 +41,12 @@ pub(crate) struct LocalProvisioner(Option<Process>);
 
 impl LocalProvisioner {
     /// Starts the provisioner of a node with the StorageClasses `fast` and `raw`.
-    pub(crate) fn start(identity: &Identity, disks: &NodeDisks, node: &str, classes: &str) -> Self {
+    pub(crate) fn start(
+        identity: &Identity,
+        disks: &NodeDisks,
+        environment: Vec<(String, String)>,
+        classes: &str,
+    ) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         fs::write(disks.path("config/storageClassMap"), classes).unwrap();
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -49,6 +54,7 @@ impl LocalProvisioner {
         let arguments = [
             "local",
             "--listen-address=127.0.0.1:0",
+            "--job-retry-delay=1s",
             "--config-dir",
             &path("config"),
             "--ledger-dir",
@@ -68,7 +74,7 @@ impl LocalProvisioner {
                 .collect(),
             folder: Path::new(env!("CARGO_TARGET_TMPDIR")),
             log: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("local-{number}.log")),
-            environment: vec![("MY_NODE_NAME".to_owned(), node.to_owned())],
+            environment,
         };
         Self(Some(Process::spawn("bindery local", &program).unwrap()))
     }

@@ -33,6 +33,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) classes_of: Option<String>,
     /// More keys of the `ConfigMap`.
     pub(crate) files: Vec<(&'static str, &'static str)>,
+    /// The namespace of the provisioner's pod.
+    pub(crate) pod_namespace: String,
 }
 
 impl<'a> Scene<'a> {
@@ -41,6 +43,7 @@ impl<'a> Scene<'a> {
         let objects = plane.objects(case);
         let node = objects.name("node");
         let (disks, hostname) = (NodeDisks::new(), node.clone());
+        let pod_namespace = objects.namespace().to_owned();
         let scene = Self {
             plane,
             objects,
@@ -50,6 +53,7 @@ impl<'a> Scene<'a> {
             keys: "",
             classes_of: None,
             files: Vec::new(),
+            pod_namespace,
         };
         scene.create_node();
         for name in ["fast", "raw"] {
@@ -104,7 +108,13 @@ impl<'a> Scene<'a> {
         for (name, text) in &self.files {
             fs::write(self.disks.path("config").join(name), text).unwrap();
         }
-        LocalProvisioner::start(identity, &self.disks, &self.node, &classes)
+        let environment = [
+            ("MY_NODE_NAME", self.node.as_str()),
+            ("MY_NAMESPACE", &self.pod_namespace),
+            ("JOB_CONTAINER_IMAGE", "registry.example.com/bindery:1"),
+        ];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        LocalProvisioner::start(identity, &self.disks, environment.into(), &classes)
     }
 
     /// The volumes of the node.

@@ -41,9 +41,9 @@ pub(crate) const REACHED_AT: &str = "10.88.0.1";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peers {
     /// Protection of volumes and claims, garbage collection, namespaces, aggregated roles (the `edit` of
-    /// tenants is one), and the binder.
+    /// tenants is one), Jobs, and the binder.
     WithBinder,
-    /// The same without the binder: the cluster in which another binder does its work.
+    /// The same without the binder and Jobs: the cluster in which another binder does its work.
     WithoutBinder,
     /// As without the binder, and kube-scheduler: pods get nodes, once a case has made some.
     WithScheduler,

@@ -246,6 +246,8 @@ fn spawn_api_server(
         "--service-cluster-ip-range=10.96.0.0/16",
         "--token-auth-file=tokens.csv",
         "--authorization-mode=RBAC",
+        // As in real clusters, whose agents on nodes need it.
+        "--allow-privileged=true",
     ];
     // Older API servers do not stream lists; their clients need the right to list.
     let lists = ["--feature-gates=WatchList=false"];
@@ -344,9 +346,9 @@ fn start_controllers(
     let of_drivers =
         "persistentvolume-attach-detach-controller,persistentvolume-expander-controller";
     let of_pods = "serviceaccount-controller,root-ca-certificate-publisher-controller,\
-        deployment-controller,replicaset-controller,endpointslice-controller,disruption-controller";
+        deployment-controller,replicaset-controller,endpointslice-controller,disruption-controller,job-controller";
     let controllers = match peers {
-        Peers::WithBinder => format!("{always},persistentvolume-binder-controller"),
+        Peers::WithBinder => format!("{always},persistentvolume-binder-controller,job-controller"),
         Peers::Everyone => format!(
             "{always},persistentvolume-binder-controller,ephemeral-volume-controller,\
              statefulset-controller"

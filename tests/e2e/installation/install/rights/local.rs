@@ -1,7 +1,6 @@
 //! The local static provisioner with what the chart gives it: each right and each capability is needed, and no other.
 //!
-//! Not here: block devices, which only a privileged container may open; what keeps others from opening them is the
-//! container runtime's.
+//! Not here: what keeps containers that are not privileged from opening block devices; that is the container runtime's.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -16,8 +15,9 @@ use serde_json::{Value, json};
 use super::super::site::{CHART, NAME};
 use super::{granted, sweep, unused};
 use crate::eventually::eventually;
+use crate::local_disks::job_pods::{job, pod, start};
 use crate::local_disks::process::{Identity, LocalProvisioner};
-use crate::local_disks::scene::{PATIENCE, Scene};
+use crate::local_disks::scene::{PATIENCE, SECRET, Scene};
 use crate::network;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane, volume_path};
@@ -38,8 +38,12 @@ fn the_local_static_provisioner_needs_what_the_chart_gives_it_and_no_more() {
     let given = install(&plane);
     let mut scene = Scene::new(&plane, "given");
     scene.keys = ", onManualDelete: clean";
-    scene.files =
-        vec![("removeNodeNotReadyTaint", "true"), ("provisionerNotReadyNodeTaintKey", TAINT)];
+    NAME.clone_into(&mut scene.pod_namespace);
+    scene.files = vec![
+        ("removeNodeNotReadyTaint", "true"),
+        ("provisionerNotReadyNodeTaintKey", TAINT),
+        ("useJobForCleaning", "true"),
+    ];
     let taints = json!({"spec": {"taints": [{"key": TAINT, "effect": "NoSchedule"}]}});
     let node = format!("/api/v1/nodes/{}", scene.node);
     plane.request(ADMIN, Method::PATCH, &node, Body::merge_patch(&taints)).expect_ok();
@@ -49,6 +53,7 @@ fn the_local_static_provisioner_needs_what_the_chart_gives_it_and_no_more() {
     }
     let local = scene.start_as(&given);
     lives_of_disks(&mut scene, &local);
+    life_of_block_device(&mut scene, &local);
     eventually("the taint is gone", PATIENCE, || {
         let node = plane.get(ADMIN, &node).expect_ok();
         if node["spec"]["taints"].is_null() { Ok(()) } else { Err(local.log()) }
@@ -95,7 +100,7 @@ pub(super) fn apply(plane: &Plane, level: &str, set: &str, templates: &[&str]) {
 fn install(plane: &Plane) -> Identity {
     let set = format!(
         "local.enabled=true,local.classes.fast.hostDir=/mnt,local.removeNodeNotReadyTaint=true,\
-         local.provisionerNotReadyNodeTaintKey={TAINT}"
+         local.useJobForCleaning=true,local.provisionerNotReadyNodeTaintKey={TAINT}"
     );
     apply(plane, "privileged", &set, &["rbac-local.yaml", "local.yaml"]);
     let path = format!("/apis/apps/v1/namespaces/{NAME}/daemonsets/{ACCOUNT}");
@@ -125,6 +130,18 @@ fn lives_of_disks(scene: &mut Scene<'_>, local: &LocalProvisioner) {
         assert!(scene.names(entry).is_empty(), "{entry}: {:?}", scene.names(entry));
         assert!(is_marked(&scene.disks.path(entry)), "{entry}: no mark is on the disk");
     }
+}
+
+/// A Job cleans it, under an account that the chart gives no right.
+fn life_of_block_device(scene: &mut Scene<'_>, local: &LocalProvisioner) {
+    let device = scene.disks.block_device("disk1", 16);
+    let offered = volume(scene, local, "raw/disk1", "");
+    fs::write(device, SECRET).unwrap();
+    release(scene.plane, &offered);
+    let pod = pod(scene, &job(scene, &offered, &Value::Null));
+    assert_eq!(start(&pod).end().0, Some(0));
+    volume(scene, local, "raw/disk1", offered["metadata"]["uid"].as_str().unwrap());
+    assert!(!scene.disks.holds("disk1", SECRET));
 }
 
 /// The PV of an entry, with another uid than `not`.

@@ -112,7 +112,8 @@ impl Judge {
         }
     }
 
-    fn medium_of(&self, volume: &Value) -> Option<usize> {
+    /// The disk that a volume was made for.
+    pub(super) fn medium_of(&self, volume: &Value) -> Option<usize> {
         let mapping = volume["metadata"]["annotations"]["bindery.dev/disk-mapping"].as_str()?;
         self.media.recorded(mapping)
     }
@@ -121,6 +122,10 @@ impl Judge {
     pub(super) fn unfinished(&self, slot: usize, volume: Option<&Value>) -> Option<String> {
         let medium = self.media.slots[slot].medium?;
         let state = &self.media.media[medium];
+        let is_own = volume.is_none_or(|volume| self.medium_of(volume) == Some(medium));
+        if is_own && self.media.is_half_cleaned(medium) {
+            return Some(format!("disk {medium} is half cleaned: {volume:?}"));
+        }
         let Some(volume) = volume else {
             // Nothing can be said of a disk but that it is dirty: a person decides.
             let is_held = !self.media.is_clean(medium) && state.is_doubtful;

@@ -133,9 +133,10 @@ impl Play {
 
     fn start_mortal(&mut self) -> LocalProcess {
         let request = 1 + self.rng.below(REQUESTS_MAX);
-        let point = match self.rng.below(4) {
+        let point = match self.rng.below(5) {
             0 => KillPoint::Before(request),
             1 | 2 => KillPoint::After(request),
+            3 => KillPoint::BeforeDelete,
             _ => KillPoint::Elsewhere,
         };
         let files = match self.rng.below(4) {
@@ -197,8 +198,37 @@ impl Play {
         };
         if let Some(kind) = ended {
             self.kill(kind).await;
+            self.meddle();
         }
         self.run_controllers();
+    }
+
+    /// Someone acts on released volumes before the next process starts: the moment at which only marks say how far it was.
+    fn meddle(&mut self) {
+        for slot in 0..self.claims.len() {
+            let volume = people::volume(&self.server, slot);
+            if !volume.is_some_and(|it| people::text(&it, "/status/phase") == "Released") {
+                continue;
+            }
+            match self.rng.below(4) {
+                0 => self.delete_volume(slot),
+                1 => self.give_away(slot),
+                _ => {}
+            }
+        }
+    }
+
+    /// A person makes a released volume available again, and a tenant gets it and writes at once.
+    fn give_away(&mut self, slot: usize) {
+        people::clear_claim_ref(&self.server, slot);
+        people::run_controllers(&self.server, self.claims.len());
+        self.bind(slot);
+        people::run_controllers(&self.server, self.claims.len());
+        self.use_disk(slot);
+        self.judge().media.slots[slot].user = None;
+        if self.rng.happens(500) {
+            self.delete_claim(slot, false);
+        }
     }
 
     async fn kill(&mut self, kind: &'static str) {
@@ -219,7 +249,8 @@ impl Play {
         let slot = self.rng.below(self.claims.len().try_into().expect("few"));
         let slot = usize::try_from(slot).expect("few");
         match self.rng.below(20) {
-            0..=11 => self.go_on(slot),
+            0..=10 => self.go_on(slot),
+            11 => people::clear_claim_ref(&self.server, slot),
             12 => self.judge().media.slots[slot].user = None,
             13 => self.delete_claim(slot, false),
             14 => self.delete_claim(slot, true),
@@ -229,7 +260,7 @@ impl Play {
                 let policy = if self.rng.happens(300) { "Retain" } else { "Delete" };
                 people::set_policy(&self.server, slot, policy);
             }
-            18 => people::clear_claim_ref(&self.server, slot),
+            18 => self.give_away(slot),
             _ => self.exchange(slot),
         }
         self.run_controllers();
@@ -294,12 +325,14 @@ impl Play {
 
     fn delete_volume(&mut self, slot: usize) {
         let Some(saved) = people::delete_volume(&self.server, slot) else { return };
-        self.saved[slot] = Some(saved);
         let mut judge = self.judge();
         judge.count("volumes deleted by hand");
-        if let Some(medium) = judge.media.slots[slot].medium {
+        // Its disk may be unplugged, or another one in its place.
+        if let Some(medium) = judge.medium_of(&saved) {
             judge.media.media[medium].is_doubtful = true;
         }
+        drop(judge);
+        self.saved[slot] = Some(saved);
     }
 
     fn restore_volume(&mut self, slot: usize) {

@@ -22,6 +22,8 @@ pub(super) enum KillPoint {
     Before(u64),
     /// After this request was carried out.
     After(u64),
+    /// Before the first request leaves that deletes a volume: its disk is clean, and nothing else says so yet.
+    BeforeDelete,
 }
 
 /// The way. Clones are the same.
@@ -61,7 +63,12 @@ impl Service<http::Request<Body>> for MortalTransport {
         // Not before it is polled: this is called by the client's own task, which serves all others.
         Box::pin(async move {
             let number = transport.sent.fetch_add(1, Ordering::SeqCst) + 1;
-            if transport.files.is_stopped() || transport.point == KillPoint::Before(number) {
+            let is_point = match transport.point {
+                KillPoint::Before(point) => point == number,
+                KillPoint::BeforeDelete => request.method() == http::Method::DELETE,
+                KillPoint::Elsewhere | KillPoint::After(_) => false,
+            };
+            if transport.files.is_stopped() || is_point {
                 transport.kill().await;
             }
             let answer = transport.faults.call(request).await;

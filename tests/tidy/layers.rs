@@ -448,4 +448,19 @@ mod tests {
         expect("src/misc/mod.rs", "", &[(1, "module misc has no row")]);
         expect("src/lib.rs", "pub mod model;\npub mod misc;", &[(2, "module misc has no row")]);
     }
+
+    /// A node has no file for a disk: nothing that reads arguments or a configuration can ask for that.
+    #[test]
+    fn only_the_provisioner_itself_knows_files_that_are_disks() {
+        let names_files = |text: &str| {
+            let code = blank(text);
+            code.contains("DiskSource::Files") || code.contains("FileDisks")
+        };
+        let files = crate::tree::files().into_iter();
+        let found: Vec<String> = files
+            .filter(|file| file.path.starts_with("src/") && names_files(&file.text))
+            .map(|file| file.path)
+            .collect();
+        assert_eq!(found, ["src/local/scan.rs", "src/local/source.rs"]);
+    }
 }

@@ -181,3 +181,23 @@ async fn serve_cleanup(
     let running = run_node_cleanup(client, settings, Arc::new(metrics), signals.next());
     served(Box::pin(running), port).await
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::args::{Bindery, Command};
+
+    #[test]
+    fn no_argument_lets_regular_files_be_disks() {
+        let words = "bindery local --node-name node-1 --config-dir /c --ledger-dir /l --kubelet-dir /k \
+                     --discovery-period 1s --metrics-path /m --kubeconfig /f";
+        for count in [2, 4, words.split_whitespace().count()] {
+            let cli = Bindery::try_parse_from(words.split_whitespace().take(count)).unwrap();
+            let Command::Local(arguments) = cli.command else { panic!("{words}") };
+            let settings = provisioner_settings(&arguments, "n", LocalConfiguration::default());
+            assert!(matches!(settings.disks, DiskSource::Devices), "{count}");
+        }
+    }
+}

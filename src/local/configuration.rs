@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::name_pattern::NamePattern;
 use crate::api::topology::node_selector;
 use crate::config::{ConfigurationError, ConfigurationProblem};
-use crate::disks::{DiskPolicy, OnContent, OnManualDelete};
+use crate::disks::{DiskCleaner, DiskPolicy, OnContent, OnManualDelete};
 use crate::document::{self, Entry, Shape, TreeNode};
 use crate::model::NodeAffinity;
 
@@ -29,9 +29,9 @@ pub struct LocalConfiguration {
     pub is_owned_by_node: bool,
     /// Whether `pv.kubernetes.io/provisioned-by` names the node without its uid.
     pub is_named_by_node_only: bool,
-    /// Whether Jobs clean block devices.
-    pub is_cleaned_by_jobs: bool,
-    /// The tolerations of the pods of these Jobs.
+    /// What cleans block devices.
+    pub block_cleaner: DiskCleaner,
+    /// The tolerations of the pods of Jobs that do.
     pub job_tolerations: Vec<Value>,
     removes_not_ready_taint: bool,
     not_ready_taint: Option<String>,
@@ -196,7 +196,11 @@ impl Parser {
             "useAlphaAPI" if self.bool(&node, key) => {
                 self.add(&node, "useAlphaAPI must be false: Kubernetes has no such API since 1.10");
             }
-            "useJobForCleaning" => configuration.is_cleaned_by_jobs = self.bool(&node, key),
+            "useJobForCleaning" => {
+                let is_job = self.bool(&node, key);
+                configuration.block_cleaner =
+                    if is_job { DiskCleaner::Job } else { DiskCleaner::Process };
+            }
             "jobTolerations" => configuration.job_tolerations = self.objects(&node, key),
             // Watches make the period meaningless.
             "useAlphaAPI" | "minResyncPeriod" => {}
@@ -403,7 +407,7 @@ mod tests {
         assert_eq!(class.policy, DiskPolicy::default());
         assert_eq!(class.nodes, NodeAffinity::Unrestricted);
         assert!(configuration.is_owned_by_node && configuration.is_named_by_node_only);
-        assert!(configuration.is_cleaned_by_jobs);
+        assert_eq!(configuration.block_cleaner, DiskCleaner::Job);
         assert_eq!(configuration.job_tolerations, [json!({"key": "disks", "operator": "Exists"})]);
         assert_eq!(configuration.node_labels, ["topology.kubernetes.io/zone"]);
         assert_eq!(configuration.removed_taint(), Some("disks.example.com/not-ready"));

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use bindery::disks::{OnContent, OnManualDelete};
+use bindery::disks::{DiskCleaner, OnContent, OnManualDelete};
 use bindery::local::configuration::{LocalConfiguration, OfferedMode, read};
 use serde_json::{Value, json};
 
@@ -100,7 +100,8 @@ fn values_reach_the_configuration() {
         assert!(pool.is_owned_by_node && pool.is_named_by_node_only);
         assert_eq!(pool.removed_taint(), Some("disks.example.com/not-ready"));
     }
-    assert!(nvme.is_cleaned_by_jobs && !hdd.is_cleaned_by_jobs);
+    let cleaners = (nvme.block_cleaner, hdd.block_cleaner);
+    assert_eq!(cleaners, (DiskCleaner::Job, DiskCleaner::Process));
     assert_eq!(nvme.job_tolerations, [json!({"key": "storage", "operator": "Exists"})]);
     let raw = &nvme.classes["raw"];
     assert_eq!(

@@ -2,6 +2,7 @@
 
 use crate::cli::args::{JobArgs, LocalArgs};
 use crate::cli::exit::Failure;
+use crate::disks::DiskCleaner;
 use crate::local::configuration::LocalConfiguration;
 use crate::local::jobs::JobSettings;
 
@@ -10,8 +11,9 @@ pub(super) fn settings(
     arguments: &LocalArgs,
     configuration: &LocalConfiguration,
 ) -> Result<Option<JobSettings>, Failure> {
-    if !configuration.is_cleaned_by_jobs {
-        return Ok(None);
+    match configuration.block_cleaner {
+        DiskCleaner::Process => return Ok(None),
+        DiskCleaner::Job => {}
     }
     let JobArgs { job_namespace, job_image, job_service_account, job_retry_delay } =
         &arguments.jobs;
@@ -48,12 +50,12 @@ mod tests {
 
     use super::*;
 
-    fn settings_of(words: &[&str], is_cleaned_by_jobs: bool) -> Result<bool, String> {
+    fn settings_of(words: &[&str], block_cleaner: DiskCleaner) -> Result<bool, String> {
         let command = LocalArgs::augment_args(Command::new("local"));
         let matches = command.get_matches_from([&["local"], words].concat());
         let arguments = LocalArgs::from_arg_matches(&matches).unwrap();
         let mut configuration = LocalConfiguration::default();
-        configuration.is_cleaned_by_jobs = is_cleaned_by_jobs;
+        configuration.block_cleaner = block_cleaner;
         let settings = settings(&arguments, &configuration);
         settings.map(|settings| settings.is_some()).map_err(|failure| failure.message)
     }
@@ -62,8 +64,8 @@ mod tests {
     fn what_jobs_need_is_known_before_anything_starts() {
         let (namespace, image) = (["--job-namespace", "disks"], ["--job-image", "bindery:1"]);
         let both = [namespace, image].concat();
-        assert_eq!(settings_of(&both, true), Ok(true));
-        assert_eq!(settings_of(&[], false), Ok(false));
+        assert_eq!(settings_of(&both, DiskCleaner::Job), Ok(true));
+        assert_eq!(settings_of(&[], DiskCleaner::Process), Ok(false));
         for (words, expected) in [
             (
                 &namespace[..],
@@ -72,7 +74,7 @@ mod tests {
             (&image[..], "the namespace of the Jobs is not known"),
             (&["--job-namespace", "disks", "--job-image", ""], "set JOB_CONTAINER_IMAGE or"),
         ] {
-            let error = settings_of(words, true).unwrap_err();
+            let error = settings_of(words, DiskCleaner::Job).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
     }

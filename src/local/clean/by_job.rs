@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::thread::park_timeout;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{major, minor};
@@ -125,7 +126,7 @@ impl DeviceCleaning {
                 Ok(None) if begun.elapsed() >= LOCK_EXPECTED => {
                     return Err(DeviceCleaningError::Locked);
                 }
-                Ok(None) => std::thread::sleep(LOCK_POLL),
+                Ok(None) => park_timeout(LOCK_POLL),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
                 Err(error) => return Err(DeviceCleaningError::Ledger(error)),
             }
@@ -170,7 +171,7 @@ fn open_patiently(path: &Path, number: DeviceNumber) -> Result<File, CleanError>
                 if error.kind() == io::ErrorKind::ResourceBusy
                     && begun.elapsed() < LOCK_EXPECTED =>
             {
-                std::thread::sleep(LOCK_POLL);
+                park_timeout(LOCK_POLL);
             }
             opened => return opened,
         }

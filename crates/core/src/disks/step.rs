@@ -142,13 +142,14 @@ pub fn next_step(seen: &DiskObservation<'_>) -> DiskStep {
         Some(DiskEntry::Disk(disk)) => disk.permit.as_ref(),
         Some(DiskEntry::Unusable(_)) | None => None,
     };
-    match decided(seen) {
-        // A Job that starts later must not clean what is no longer to be cleaned.
-        DiskStep::Wait(waiting) if permit.is_some() && !waiting.is_of_cleaning() => {
-            DiskStep::RevokePermit(waiting)
-        }
-        step => step,
+    let step = decided(seen);
+    // A Job that starts later must not clean what is no longer to be cleaned.
+    if let (DiskStep::Wait(waiting), Some(_)) = (&step, permit)
+        && !waiting.is_of_cleaning()
+    {
+        return DiskStep::RevokePermit(waiting.clone());
     }
+    step
 }
 
 fn decided(seen: &DiskObservation<'_>) -> DiskStep {

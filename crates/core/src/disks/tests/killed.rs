@@ -186,6 +186,24 @@ impl Process {
                 }
             }
             DiskStep::Clean if self.is_current(world) => clean(world),
+            step @ (DiskStep::ReadJob
+            | DiskStep::CreateJob
+            | DiskStep::DeleteJob(_)
+            | DiskStep::FinishCleaning
+            | DiskStep::RevokePermit(_)) => self.execute_of_job(world, &step),
+            DiskStep::DeleteVolume(uid, version) => delete(world, &uid, &version),
+            DiskStep::Wait(_)
+            | DiskStep::ReadFormer(_)
+            | DiskStep::RecordMissing(_)
+            | DiskStep::RecordPresent(_)
+            | DiskStep::Identify(_)
+            | DiskStep::Mark(_)
+            | DiskStep::Clean => {}
+        }
+    }
+
+    fn execute_of_job(&mut self, world: &mut World, step: &DiskStep) {
+        match step {
             DiskStep::CreateJob if self.is_current(world) && !world.is_locked() => {
                 world.create_job();
             }
@@ -200,16 +218,21 @@ impl Process {
                     medium.permit = None;
                 }
             }
-            DiskStep::DeleteVolume(uid, version) => delete(world, &uid, &version),
             DiskStep::Wait(_)
+            | DiskStep::ReadVolume
+            | DiskStep::ReadClaim
             | DiskStep::ReadFormer(_)
+            | DiskStep::ReadContent
+            | DiskStep::ReadDevice
             | DiskStep::RecordMissing(_)
             | DiskStep::RecordPresent(_)
             | DiskStep::Identify(_)
             | DiskStep::Mark(_)
+            | DiskStep::Offer
+            | DiskStep::Clean
             | DiskStep::CreateJob
             | DiskStep::RevokePermit(_)
-            | DiskStep::Clean => {}
+            | DiskStep::DeleteVolume(..) => {}
         }
     }
 

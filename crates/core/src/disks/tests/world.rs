@@ -218,6 +218,28 @@ impl World {
         }
     }
 
+    fn lose_ledger(&mut self) {
+        if self.form == DiskForm::BlockDevice {
+            for medium in self.slot.iter_mut().chain(&mut self.drawer) {
+                (medium.mark, medium.permit) = (None, None);
+            }
+        }
+        // The pods of Jobs are gone with the node's own disk.
+        self.jobs.running = None;
+    }
+
+    fn restore_volume(&mut self) {
+        if let (None, Some(saved), Some(claim)) = (&self.volume, self.saved.take(), self.claim) {
+            self.volume = Some(LocalVolume {
+                uid: Uid::new(format!("v{}", self.version)),
+                phase: VolumePhase::Bound,
+                reservation: held(claim),
+                ..saved
+            });
+            self.change_volume(|_| ());
+        }
+    }
+
     pub(super) fn perform(&mut self, deed: Deed) {
         if self.rests_on_samples(deed) {
             return;
@@ -265,19 +287,7 @@ impl World {
                     self.saved = Some(volume);
                 }
             }
-            Deed::RestoreVolume => {
-                if let (None, Some(saved), Some(claim)) =
-                    (&self.volume, self.saved.take(), self.claim)
-                {
-                    self.volume = Some(LocalVolume {
-                        uid: Uid::new(format!("v{}", self.version)),
-                        phase: VolumePhase::Bound,
-                        reservation: held(claim),
-                        ..saved
-                    });
-                    self.change_volume(|_| ());
-                }
-            }
+            Deed::RestoreVolume => self.restore_volume(),
             Deed::SetRetain => self.change_volume(|volume| volume.policy = ReclaimPolicy::Retain),
             Deed::SetDelete => self.change_volume(|volume| volume.policy = ReclaimPolicy::Delete),
             Deed::Unplug => {
@@ -291,15 +301,7 @@ impl World {
                     self.slot = self.drawer.take();
                 }
             }
-            Deed::LoseLedger => {
-                let has_ledger = self.form == DiskForm::BlockDevice;
-                let media = self.slot.iter_mut().chain(&mut self.drawer);
-                for medium in media.filter(|_| has_ledger) {
-                    (medium.mark, medium.permit) = (None, None);
-                }
-                // Its pods are gone with the node's own disk.
-                self.jobs.running = None;
-            }
+            Deed::LoseLedger => self.lose_ledger(),
         }
     }
 }

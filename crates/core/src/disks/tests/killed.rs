@@ -136,6 +136,12 @@ impl Process {
         }
     }
 
+    fn set_content(&mut self, content: DiskContent) {
+        if let Some(DiskEntry::Disk(disk)) = &mut self.scans[0] {
+            disk.content = content;
+        }
+    }
+
     fn execute(&mut self, world: &mut World, step: DiskStep) {
         match step {
             DiskStep::ReadVolume => {
@@ -149,16 +155,14 @@ impl Process {
                 let exists = world.claim.is_some();
                 self.claim = if exists { ClaimState::Exists } else { ClaimState::Gone };
             }
-            DiskStep::ReadContent => {
-                if let Some(DiskEntry::Disk(disk)) = &mut self.scans[0] {
-                    disk.content = world.content();
-                }
-            }
+            DiskStep::ReadContent => self.set_content(world.content()),
             DiskStep::ReadDevice => {
-                if let Some(DiskEntry::Disk(disk)) = &mut self.scans[0] {
-                    disk.content =
-                        if written(world) { DiskContent::Something } else { DiskContent::Empty };
-                }
+                let is_written = written(world);
+                self.set_content(if is_written {
+                    DiskContent::Something
+                } else {
+                    DiskContent::Empty
+                });
             }
             DiskStep::Identify(identity) if self.is_current(world) => {
                 world.change_volume(|volume| volume.identity = Some(identity));

@@ -240,23 +240,25 @@ impl World {
         }
     }
 
+    fn bind(&mut self) {
+        if self.claim.is_none() && self.phase() == Some(&VolumePhase::Available) {
+            self.claims += 1;
+            // A claim is bound, and its pod starts and writes, after a permit that is not renewed has expired.
+            self.jobs.is_expired = true;
+            self.claim = Some(self.claims);
+            let reservation = held(self.claims);
+            self.change_volume(|volume| {
+                (volume.phase, volume.reservation) = (VolumePhase::Bound, reservation);
+            });
+        }
+    }
+
     pub(super) fn perform(&mut self, deed: Deed) {
         if self.rests_on_samples(deed) {
             return;
         }
         match deed {
-            Deed::Bind => {
-                if self.claim.is_none() && self.phase() == Some(&VolumePhase::Available) {
-                    self.claims += 1;
-                    // A claim is bound, and its pod starts and writes, after a permit that is not renewed has expired.
-                    self.jobs.is_expired = true;
-                    self.claim = Some(self.claims);
-                    let reservation = held(self.claims);
-                    self.change_volume(|volume| {
-                        (volume.phase, volume.reservation) = (VolumePhase::Bound, reservation);
-                    });
-                }
-            }
+            Deed::Bind => self.bind(),
             // What cleans the device has it for itself.
             Deed::Mount if self.jobs.running.is_some() => {}
             Deed::Mount => self.is_mounted |= self.claim.is_some() && self.slot.is_some(),

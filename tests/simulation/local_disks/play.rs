@@ -207,7 +207,7 @@ impl Play {
     fn meddle(&mut self) {
         for slot in 0..self.claims.len() {
             let volume = people::volume(&self.server, slot);
-            if !volume.is_some_and(|it| people::text(&it, "/status/phase") == "Released") {
+            if volume.is_none_or(|it| people::text(&it, "/status/phase") != "Released") {
                 continue;
             }
             match self.rng.below(4) {

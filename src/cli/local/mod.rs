@@ -196,7 +196,8 @@ mod tests {
         for count in [2, 4, words.split_whitespace().count()] {
             let cli = Bindery::try_parse_from(words.split_whitespace().take(count)).unwrap();
             let Command::Local(arguments) = cli.command else { panic!("{words}") };
-            let settings = provisioner_settings(&arguments, "n", LocalConfiguration::default());
+            let settings =
+                provisioner_settings(&arguments, "n", LocalConfiguration::default(), None);
             assert!(matches!(settings.disks, DiskSource::Devices), "{count}");
         }
     }

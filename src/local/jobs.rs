@@ -24,7 +24,7 @@ use crate::model::{Uid, VolumeName};
 /// is an event.
 const BACKOFF_LIMIT: u32 = 2;
 
-/// How long a Job stays after it ended, if no provisioner deletes it. An hour: a person can read its log. Nothing depends on it:
+/// How long a Job stays after it ended, if no provisioner runs that creates the next one. An hour: a person can read its log. Nothing depends on it:
 /// what it has done is proven on the disk.
 const TTL: Duration = Duration::from_hours(1);
 
@@ -106,6 +106,7 @@ impl NewJob<'_> {
 
     fn pod(&self) -> Value {
         let JobSettings { service_account, tolerations, .. } = self.settings;
+        let tolerations = [tolerations.as_slice(), &daemon_tolerations()].concat();
         // By its name: pods of a DaemonSet are bound to their node so, and the scheduler looks at taints.
         let on_node = json!({"key": "metadata.name", "operator": "In", "values": [self.node.name]});
         let (mounts, volumes) = self.volumes();
@@ -160,7 +161,8 @@ impl NewJob<'_> {
             arguments.push("--");
             arguments.extend(self.class.cleaner.iter().map(String::as_str));
         }
-        arguments.into_iter().map(str::to_owned).collect()
+        // Kubernetes replaces $(NAME) in arguments, and $$ by $.
+        arguments.into_iter().map(|argument| argument.replace('$', "$$")).collect()
     }
 
     /// The mounts of the container, and the folders of the node.
@@ -191,6 +193,16 @@ impl NewJob<'_> {
         }
         (json!(mounts), json!(volumes))
     }
+}
+
+/// What every pod of a DaemonSet tolerates: where the provisioner runs, its Jobs do.
+///
+/// Kubernetes: `pkg/controller/daemon/util/daemonset_util.go`, `AddOrUpdateDaemonPodTolerations`.
+fn daemon_tolerations() -> Vec<Value> {
+    let of = |name: &str, effect: &str| json!({"key": format!("node.kubernetes.io/{name}"), "operator": "Exists", "effect": effect});
+    let pressures = ["disk-pressure", "memory-pressure", "pid-pressure", "unschedulable"];
+    let executed = ["not-ready", "unreachable"].map(|name| of(name, "NoExecute"));
+    executed.into_iter().chain(pressures.map(|name| of(name, "NoSchedule"))).collect()
 }
 
 /// A Job as it is read.

@@ -58,10 +58,19 @@ impl DiskSearch {
         let questions = std::mem::take(&mut *self.lock());
         let labels: Vec<&str> = questions.iter().map(|question| question.label.as_str()).collect();
         let volumes = self.requests.volumes_of_disks(&labels).await;
+        let is_unreadable = matches!(volumes, Err(VolumeRequestError::Unreadable(_)));
         let answer: Answer = volumes.map(Arc::from).map_err(Arc::new);
-        for question in questions {
+        let count = questions.len();
+        for Question { label, answer: sender } in questions {
+            // An unreadable volume holds up its own disk only.
+            let answer = if is_unreadable && count > 1 {
+                let volumes = self.requests.volumes_of_disks(&[&label]).await;
+                volumes.map(Arc::from).map_err(Arc::new)
+            } else {
+                answer.clone()
+            };
             // Who asked may be gone.
-            drop(question.answer.send(answer.clone()));
+            drop(sender.send(answer));
         }
         drop(sending);
         // Its own question was among these, unless it was taken by one who is gone.

@@ -52,7 +52,9 @@ impl Slot {
     /// Returns when a Job is looked at again that the disk waits for; nothing if it waits for something else.
     pub(super) fn job_poll(&self) -> Option<Duration> {
         match self.waiting.as_ref()? {
-            DiskWaiting::CleanedByJob | DiskWaiting::JobEnded(..) => {
+            DiskWaiting::CleanedByJob
+            | DiskWaiting::JobNotRunning(_)
+            | DiskWaiting::JobEnded(..) => {
                 let since = self.waiting_since.map(|since| since.elapsed()).unwrap_or_default();
                 Some((since / JOB_POLL_SHARE).clamp(JOB_POLL.0, JOB_POLL.1))
             }

@@ -1,5 +1,7 @@
 //! How Jobs are to clean block devices: the configuration says whether, arguments and environment say how.
 
+use serde_json::{Value, json};
+
 use crate::cli::args::{JobArgs, LocalArgs};
 use crate::cli::exit::Failure;
 use crate::disks::DiskCleaner;
@@ -40,8 +42,14 @@ pub(super) fn settings(
         retry_delay: *job_retry_delay,
         ledger: arguments.ledger_dir.display().to_string(),
         kubelet: arguments.kubelet_dir.display().to_string(),
-        tolerations: configuration.job_tolerations.clone(),
+        tolerations: tolerations(configuration),
     }))
+}
+
+/// The tolerations of the pods of Jobs: they run while the taint is there that the provisioner removes.
+fn tolerations(configuration: &LocalConfiguration) -> Vec<Value> {
+    let taint = configuration.removed_taint().map(|key| json!({"key": key, "operator": "Exists"}));
+    configuration.job_tolerations.iter().cloned().chain(taint).collect()
 }
 
 #[cfg(test)]

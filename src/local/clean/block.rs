@@ -11,6 +11,7 @@ use super::{CleanError, CleaningProgress, failed};
 use crate::disks::DiskContent;
 use crate::local::content::sampled;
 use crate::local::device::DeviceNumber;
+use crate::local::scan::is_mapped;
 use crate::local::source::DiskSource;
 
 /// What is written with zeros at a time. 64 MiB: progress is seen.
@@ -31,23 +32,27 @@ pub fn zero(
     path: &Path,
     device: DeviceNumber,
     source: &DiskSource,
+    kubelet: &Path,
     progress: &CleaningProgress,
 ) -> Result<(), CleanError> {
     let file = open_alone(path, device, source)?;
-    zero_all(&file, path, source, progress)?;
+    let unused = || if is_mapped(kubelet, device) { Err(CleanError::InUse) } else { Ok(()) };
+    zero_all(&file, path, source, &unused, progress)?;
     drop(file);
     prove(path)
 }
 
-/// Overwrites all of an open block device with zeros.
+/// Overwrites all of an open block device with zeros. `unused` is asked before each piece: a pod can get the device while it is
+/// being cleaned, as the kubelet does not open a raw volume for itself alone.
 ///
 /// # Errors
 ///
-/// It cannot be written to.
+/// It cannot be written to, or that of `unused`.
 pub fn zero_all(
     mut file: &File,
     path: &Path,
     source: &DiskSource,
+    unused: &dyn Fn() -> Result<(), CleanError>,
     progress: &CleaningProgress,
 ) -> Result<(), CleanError> {
     let size = file.seek(SeekFrom::End(0)).map_err(failed(path))?;
@@ -56,6 +61,7 @@ pub fn zero_all(
     }
     let mut at = 0;
     while at < size {
+        unused()?;
         let length = source.allowed(CHUNK_BYTES.min(size - at)).map_err(failed(path))?;
         zero_range(file, at, length).map_err(failed(path))?;
         at += length;

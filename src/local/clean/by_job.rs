@@ -147,9 +147,12 @@ impl DeviceCleaning {
         }
         let progress = CleaningProgress::default();
         let device = if self.command.is_empty() {
-            zero_all(&device, path, &DiskSource::Devices, &progress)?;
+            let unused = || self.unused(number);
+            zero_all(&device, path, &DiskSource::Devices, &unused, &progress)?;
             device
         } else {
+            // Of a process that was killed after it; the command may begin elsewhere.
+            proof::remove(&device, &self.cleaning).map_err(failed(path))?;
             // It may open the device for itself alone, as wipefs does. It has the lock.
             drop(device);
             lock.share_with_children().map_err(failed(path))?;
@@ -157,8 +160,13 @@ impl DeviceCleaning {
             open_patiently(path, number)?
         };
         prove(path)?;
+        self.unused(number)?;
         proof::write(&device, &self.cleaning).map_err(failed(path))?;
         Ok(())
+    }
+
+    fn unused(&self, number: DeviceNumber) -> Result<(), CleanError> {
+        if is_mapped(&self.kubelet, number) { Err(CleanError::InUse) } else { Ok(()) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Runs the command that a StorageClass has for cleaning a block device.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -37,6 +38,9 @@ pub fn run_command(command: &[String], device: &Path) -> Result<(), CleanError> 
     if !status.success() {
         return Err(failed(format!("failed with {status}; its output is in the log")));
     }
+    // What the command has written may be in memory only, and what is recorded next must not be on a disk before it.
+    let sync = || File::open(device)?.sync_all();
+    sync().map_err(|error| failed(format!("cannot be written to the disk: {error}")))?;
     prove(device)
 }
 

@@ -43,6 +43,12 @@ pub enum CleanError {
         "the disk was exchanged while it was to be cleaned; nothing of the new one was removed"
     )]
     Exchanged,
+    /// A pod got the device meanwhile.
+    #[error(
+        "a pod got the device while it was being cleaned; the rest of it was not touched; back up what the pod has written, \
+         then delete its PVC"
+    )]
+    InUse,
     /// The command of the StorageClass failed.
     #[error("blockCleanerCommand {command} {reason}")]
     Command {

@@ -22,7 +22,7 @@ impl Task {
         }
         let (path, disk) = self.disk()?;
         let (command, form, device) = (self.class.cleaner.clone(), disk.form, disk.device);
-        let source = self.shared.disks.clone();
+        let shared = Arc::clone(&self.shared);
         let found = self.scans[0].as_ref();
         let target = found.and_then(|found| found.target).ok_or(TaskError::Lost)?;
         let name = found.map(|found| found.device.clone());
@@ -36,7 +36,7 @@ impl Task {
                 file_system::empty(&path, target, overwritten.as_deref(), &counted)
             }
             DiskForm::BlockDevice if command.is_empty() => {
-                block::zero(&path, device, &source, &counted)
+                block::zero(&path, device, &shared.disks, &shared.kubelet, &counted)
             }
             DiskForm::BlockDevice => run_command(&command, &path),
         });

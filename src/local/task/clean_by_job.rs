@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::PoisonError;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{Task, TaskEnd, TaskError, blocking};
 use crate::binding::EventType;
@@ -24,6 +24,9 @@ use crate::local::metrics::capacity_group;
 use crate::local::shared::Shared;
 use crate::local::source::DiskSource;
 use crate::model::{Uid, VolumeName};
+
+/// How long after its creation a process of a Job has the disk. Five minutes: an image is pulled by then.
+const JOB_EXPECTED: SignedDuration = SignedDuration::from_mins(5);
 
 /// What came of the last look at the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +64,11 @@ impl Task {
         self.shared.jobs.as_ref().ok_or(TaskError::Lost)
     }
 
-    pub(super) async fn read_job(&mut self) -> Result<(), TaskError> {
+    pub(super) async fn read_job(&mut self) -> Result<Option<TaskEnd>, TaskError> {
+        // The permit is renewed with it: what the watch shows may be older than a claim that has the volume.
+        if !self.is_volume_current().await? {
+            return Ok(Some(TaskEnd::Stale));
+        }
         let (path, disk) = self.disk()?;
         let permit = self.shared.marks().valid_permit(&disk.identity);
         let mut job = self.shared.requests.job(self.jobs()?, &self.name, permit.as_deref()).await?;
@@ -74,8 +81,27 @@ impl Task {
         let seen = blocking(&path, move |path| observe(&shared, path, &disk, &name)).await?;
         let (is_locked, is_proven) = seen;
         self.job_created = job.created;
-        self.job = CleaningJob::Read { state: job.state, is_locked, is_proven };
-        Ok(())
+        let is_late =
+            job.created.is_some_and(|at| Timestamp::now().duration_since(at) >= JOB_EXPECTED);
+        let late =
+            is_late.then(|| self.jobs().map(|settings| settings.reference(&self.name).into()));
+        let late = late.transpose()?;
+        self.job = CleaningJob::Read { state: job.state, is_locked, is_proven, late };
+        Ok(None)
+    }
+
+    /// Whether the API server has the volume as it was observed.
+    async fn is_volume_current(&self) -> Result<bool, TaskError> {
+        let now = self.shared.requests.volume_named(&self.name).await?;
+        Ok(match (&self.volume, now) {
+            (LocalVolumeState::Present(seen), Some(now)) => {
+                (&seen.uid, &seen.version) == (&now.uid, &now.version)
+            }
+            (LocalVolumeState::Absent { .. }, None) => true,
+            (LocalVolumeState::Present(_), None)
+            | (LocalVolumeState::Absent { .. }, Some(_))
+            | (LocalVolumeState::Unread, _) => false,
+        })
     }
 
     pub(super) async fn create_job(&self) -> Result<TaskEnd, TaskError> {
@@ -152,7 +178,7 @@ impl Task {
         tracing::info!(volume = %self.name, path = self.path(), "a disk is clean, by a Job");
     }
 
-    /// Deletes the Job of a disk that is clean. One that stays ends by itself, and is of an earlier cleaning by then.
+    /// Deletes the Job that was read, with its pods.
     async fn remove_job(&self) {
         let CleaningJob::Read {
             state: JobState::Active(uid) | JobState::Other(uid) | JobState::Ended { uid, .. },
@@ -163,7 +189,26 @@ impl Task {
         };
         let Ok(settings) = self.jobs() else { return };
         if let Err(error) = self.shared.requests.delete_job(settings, &self.name, uid).await {
-            tracing::warn!(volume = %self.name, %error, "the Job of a disk that is clean was not deleted");
+            tracing::warn!(volume = %self.name, %error, "the Job was not deleted");
+        }
+    }
+
+    /// Deletes the Job whose process has a disk that is not to be cleaned any more: the process ends with its pod.
+    async fn end_job(&mut self) {
+        let Some(settings) = &self.shared.jobs else { return };
+        match self.shared.requests.job(settings, &self.name, None).await {
+            Ok(job) => {
+                self.job = CleaningJob::Read {
+                    state: job.state,
+                    is_locked: true,
+                    is_proven: false,
+                    late: None,
+                };
+                self.remove_job().await;
+            }
+            Err(error) => {
+                tracing::warn!(volume = %self.name, %error, "the Job of a disk that is not to be cleaned was not deleted");
+            }
         }
     }
 
@@ -186,6 +231,7 @@ impl Task {
             }
         });
         if !revoked.await? {
+            self.end_job().await;
             return Ok(Some(TaskEnd::Waiting(waiting)));
         }
         if let Some(Found { entry: DiskEntry::Disk(disk), .. }) = &mut self.scans[0] {

@@ -259,7 +259,7 @@ impl Task {
             DiskStep::Mark(mark) => return self.mark(mark).await,
             DiskStep::Offer => return self.offer().await.map(Some),
             DiskStep::Clean => return self.clean().await.map(Some),
-            DiskStep::ReadJob => self.read_job().await?,
+            DiskStep::ReadJob => return self.read_job().await,
             DiskStep::CreateJob => return self.create_job().await.map(Some),
             DiskStep::DeleteJob(uid) => self.delete_job(&uid).await?,
             DiskStep::FinishCleaning => return self.finish_cleaning().await,

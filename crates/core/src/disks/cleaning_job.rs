@@ -32,6 +32,8 @@ pub enum CleaningJob {
         is_locked: bool,
         /// Whether the disk has the proof that this cleaning reached its end.
         is_proven: bool,
+        /// The namespace and name of the Job, if it was created so long ago that a process of it should have the disk.
+        late: Option<Box<str>>,
     },
 }
 

@@ -225,6 +225,7 @@ fn is_elsewhere(waiting: &DiskWaiting) -> bool {
         | DiskWaiting::DeletedByHand(_)
         | DiskWaiting::ReservedWhileCleaned
         | DiskWaiting::CleanedByJob
+        | DiskWaiting::JobNotRunning(_)
         | DiskWaiting::JobEnded(..)
         | DiskWaiting::InUse
         | DiskWaiting::ClaimExists
@@ -370,8 +371,9 @@ fn unless_unused(
 
 /// Returns whether something has the disk that does not clean it. Whether it is the Job that does, its own steps see.
 fn is_used_by_other(seen: &DiskObservation<'_>, disk: &Disk, mark: Option<&DiskMark>) -> bool {
-    let is_cleaned_by_job =
-        seen.cleaner == DiskCleaner::Job && matches!(mark, Some(DiskMark::Cleaning(_)));
+    // One that has a permit may still run after Jobs are used no more.
+    let may_be_job = seen.cleaner == DiskCleaner::Job || disk.permit.is_some();
+    let is_cleaned_by_job = may_be_job && matches!(mark, Some(DiskMark::Cleaning(_)));
     disk.is_in_use && !is_cleaned_by_job
 }
 
@@ -389,7 +391,7 @@ fn cleaned(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
 
 /// Returns the next step for a disk that is to be cleaned by a Job.
 fn next_job_step(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
-    let CleaningJob::Read { state, is_locked, is_proven } = seen.job else {
+    let CleaningJob::Read { state, is_locked, is_proven, late } = seen.job else {
         return DiskStep::ReadJob;
     };
     if *is_locked {
@@ -410,7 +412,9 @@ fn next_job_step(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
         JobState::Other(uid) | JobState::Ended { uid, is_retry_due: true, .. } => {
             DiskStep::DeleteJob(uid.clone())
         }
-        JobState::Terminating | JobState::Active(_) => DiskStep::Wait(DiskWaiting::CleanedByJob),
+        JobState::Terminating | JobState::Active(_) => DiskStep::Wait(
+            late.clone().map_or(DiskWaiting::CleanedByJob, DiskWaiting::JobNotRunning),
+        ),
         JobState::Ended { job, outcome, is_retry_due: false, .. } => {
             DiskStep::Wait(DiskWaiting::JobEnded(job.clone(), outcome.clone()))
         }

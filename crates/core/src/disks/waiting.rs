@@ -38,6 +38,8 @@ pub enum DiskWaiting {
     ReservedWhileCleaned,
     /// A Job cleans it.
     CleanedByJob,
+    /// No pod of the Job of this namespace and name cleans it, although there was time.
+    JobNotRunning(Box<str>),
     /// The Job of this namespace and name ended, and the disk is not clean; another one is created later.
     JobEnded(Box<str>, JobOutcome),
     /// It is mounted or opened at another place.
@@ -70,6 +72,7 @@ impl DiskWaiting {
             Self::DeletedByHand(_) => "deleted_by_hand",
             Self::ReservedWhileCleaned => "reserved_while_cleaned",
             Self::CleanedByJob => "cleaned_by_job",
+            Self::JobNotRunning(_) => "job_not_running",
             Self::JobEnded(..) => "job_ended",
             Self::InUse => "in_use",
             Self::ClaimExists => "claim_exists",
@@ -93,7 +96,7 @@ impl DiskWaiting {
             Self::DeletedByHand(_) => "VolumeDeletedByHand",
             Self::ReservedWhileCleaned => "VolumeReservedWhileCleaned",
             Self::InUse => "DiskInUse",
-            Self::JobEnded(..) => "VolumeFailedDelete",
+            Self::JobNotRunning(_) | Self::JobEnded(..) => "VolumeFailedDelete",
             Self::Offered
             | Self::CleanedByJob
             | Self::SecondScan
@@ -111,7 +114,11 @@ impl DiskWaiting {
     /// about that.
     pub(super) fn is_of_cleaning(&self) -> bool {
         match self {
-            Self::CleanedByJob | Self::JobEnded(..) | Self::InUse | Self::SecondScan => true,
+            Self::CleanedByJob
+            | Self::JobNotRunning(_)
+            | Self::JobEnded(..)
+            | Self::InUse
+            | Self::SecondScan => true,
             Self::Offered
             | Self::Gone
             | Self::Unusable(_)
@@ -185,6 +192,11 @@ impl fmt::Display for DiskWaiting {
                  a part of the former data may still be there; back up what the PVC has written, then delete the PVC",
             ),
             Self::CleanedByJob => f.write_str("a Job cleans the disk"),
+            Self::JobNotRunning(job) => write!(
+                f,
+                "no pod of Job {job:?} cleans the disk, minutes after it was created; the disk is not offered; the events of \
+                 the Job and its pods say why"
+            ),
             Self::JobEnded(job, outcome) => write!(
                 f,
                 "Job {job:?} {outcome}; the disk is not offered, and the Job is created again; read the log of its pods before"

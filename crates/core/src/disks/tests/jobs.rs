@@ -68,7 +68,7 @@ fn a_disk_is_clean_only_by_the_proof_on_it() {
         (JobState::Absent, false, true, DiskStep::FinishCleaning),
         (JobState::Active(uid()), false, true, DiskStep::FinishCleaning),
     ] {
-        let job = CleaningJob::Read { state, is_locked, is_proven };
+        let job = CleaningJob::Read { state, is_locked, is_proven, late: None };
         assert_eq!(decided(DiskCleaner::Job, permitted(), released(), &job), step, "{job:?}");
     }
     let step = decided(DiskCleaner::Job, permitted(), released(), &CleaningJob::Unread);
@@ -84,7 +84,7 @@ fn no_job_is_created_for_a_disk_that_a_pod_uses() {
         (ended(JobOutcome::Complete, true), true, DiskWaiting::InUse),
         (JobState::Active(uid()), true, DiskWaiting::CleanedByJob),
     ] {
-        let job = CleaningJob::Read { state, is_locked: false, is_proven };
+        let job = CleaningJob::Read { state, is_locked: false, is_proven, late: None };
         let step = decided(DiskCleaner::Job, used.clone(), released(), &job);
         assert_eq!(step, DiskStep::Wait(waiting), "{job:?}");
     }
@@ -111,5 +111,25 @@ fn a_permit_is_revoked_once_the_disk_is_not_to_be_cleaned() {
     }
     // useJobForCleaning is false now.
     let step = decided(DiskCleaner::Process, permitted(), released(), &unread);
+    assert_eq!(step, DiskStep::RevokePermit(DiskWaiting::CleanedByJob));
+}
+
+#[test]
+fn a_job_that_does_not_run_is_reported() {
+    let late = |state, is_locked| {
+        let late = Some("disks/cleanup-x".into());
+        let job = CleaningJob::Read { state, is_locked, is_proven: false, late };
+        decided(DiskCleaner::Job, permitted(), released(), &job)
+    };
+    let reported = DiskStep::Wait(DiskWaiting::JobNotRunning("disks/cleanup-x".into()));
+    assert_eq!(late(JobState::Active(uid()), false), reported);
+    assert_eq!(late(JobState::Terminating, false), reported);
+    assert_eq!(late(JobState::Active(uid()), true), DiskStep::Wait(DiskWaiting::CleanedByJob));
+}
+
+#[test]
+fn a_job_that_runs_when_jobs_are_used_no_more_is_no_pod() {
+    let used = Disk { is_in_use: true, ..permitted() };
+    let step = decided(DiskCleaner::Process, used, released(), &CleaningJob::Unread);
     assert_eq!(step, DiskStep::RevokePermit(DiskWaiting::CleanedByJob));
 }

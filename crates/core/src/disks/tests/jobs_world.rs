@@ -85,7 +85,7 @@ impl World {
         };
         let proof = medium.and_then(|medium| medium.proof);
         let is_proven = permit.is_some() && proof == permit;
-        CleaningJob::Read { state, is_locked: self.jobs.running.is_some(), is_proven }
+        CleaningJob::Read { state, is_locked: self.jobs.running.is_some(), is_proven, late: None }
     }
 
     /// Nothing is changed that a permit protects while a process has the disk.

@@ -259,7 +259,7 @@ impl World {
         }
         match deed {
             Deed::Bind => self.bind(),
-            // What cleans the device has it for itself.
+            // A process of a Job sees that a pod has the device, and stops: such a disk is neither proven nor offered.
             Deed::Mount if self.jobs.running.is_some() => {}
             Deed::Mount => self.is_mounted |= self.claim.is_some() && self.slot.is_some(),
             Deed::Write => {

@@ -93,12 +93,22 @@ pub(crate) fn pod(scene: &Scene<'_>, job: &Value) -> Value {
 pub(crate) fn start(pod: &Value) -> PodProcess {
     let container = &pod["spec"]["containers"][0];
     let words = container["args"].as_array().unwrap();
-    let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+    let words: Vec<String> = words.iter().filter_map(Value::as_str).map(expanded).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     expect_mounts(pod, &words);
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--", env!("CARGO_BIN_EXE_bindery")]).args(&words);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     PodProcess(command.spawn().unwrap())
+}
+
+/// An argument as the kubelet hands it over: the container has no environment of its own.
+///
+/// Kubernetes: `third_party/forked/golang/expansion/expand.go`, `Expand`.
+fn expanded(argument: &str) -> String {
+    let parts: Vec<&str> = argument.split("$$").collect();
+    assert!(!parts.concat().contains("$("), "a reference: {argument}");
+    parts.join("$")
 }
 
 /// The pod sees of its node what its program is to use: the tests' folders are under the same paths in both.

@@ -195,7 +195,7 @@ impl NewJob<'_> {
     }
 }
 
-/// What every pod of a DaemonSet tolerates: where the provisioner runs, its Jobs do.
+/// What every pod of a `DaemonSet` tolerates: where the provisioner runs, its Jobs do.
 ///
 /// Kubernetes: `pkg/controller/daemon/util/daemonset_util.go`, `AddOrUpdateDaemonPodTolerations`.
 fn daemon_tolerations() -> Vec<Value> {

@@ -28,7 +28,6 @@ impl Task {
         let name = found.map(|found| found.device.clone());
         let overwritten = name.filter(|_| self.class.overwrites_free_space);
         let begun = Instant::now();
-        self.record_event(EventType::Normal, "VolumeDelete", "cleaning the disk").await;
         let progress = Arc::new(CleaningProgress::default());
         let counted = Arc::clone(&progress);
         let cleaned = spawn_blocking(move || match form {
@@ -40,6 +39,8 @@ impl Task {
             }
             DiskForm::BlockDevice => run_command(&command, &path),
         });
+        // Not before: meanwhile a person could give the volume to a claim, whose pod has the disk before the cleaning has it.
+        self.record_event(EventType::Normal, "VolumeDelete", "cleaning the disk").await;
         let metrics = &self.shared.metrics;
         let mode = self.class.mode.label();
         metrics.cleaning.inc();

@@ -40,13 +40,19 @@ impl Judge {
         *self.tally.entry(what).or_default() += 1;
     }
 
+    /// Notes what is broken, where it is seen.
+    fn breach(&mut self, what: String) {
+        self.note(what.clone());
+        self.breaches.push(what);
+    }
+
     pub(super) fn note(&mut self, line: String) {
         self.history.push(line);
     }
 
     /// Takes in a write that the API server has accepted just now.
     pub(super) fn on_write(&mut self, write: &Accepted) {
-        if write.resource != "persistentvolumes" {
+        if !["persistentvolumes", "persistentvolumeclaims"].contains(&write.resource) {
             return;
         }
         let object = write.object();
@@ -54,6 +60,9 @@ impl Judge {
         let gone = if write.after.is_none() { " (gone)" } else { "" };
         let sent = &write.sent;
         self.note(format!("{}: {:?} {name} {phase}{gone} {sent}", write.user, write.method));
+        if write.resource == "persistentvolumeclaims" {
+            return;
+        }
         if let Some(after) = &write.after {
             self.judge_offer(write, after);
         }
@@ -69,13 +78,15 @@ impl Judge {
         let was_reserved =
             write.before.as_ref().is_some_and(|before| !before["spec"]["claimRef"].is_null());
         let is_free = volume["spec"]["claimRef"].is_null();
-        if write.user == ADMIN && was_reserved && is_free {
-            self.given_away.insert(uid.clone());
-        }
         let Some(medium) = self.medium_of(volume) else {
-            self.breaches.push(format!("UnknownDisk: {volume}"));
+            self.breach(format!("UnknownDisk: {volume}"));
             return;
         };
+        if write.user == ADMIN && was_reserved && is_free {
+            self.given_away.insert(uid.clone());
+            // Withdrawn while its disk is unplugged, it leaves a disk with data that a person has to decide about.
+            self.media.media[medium].is_doubtful = true;
+        }
         if write.before.is_none() && write.user == PROVISIONER {
             self.count("offers");
             let offers = self.offers.entry(medium).or_default();
@@ -86,8 +97,8 @@ impl Judge {
         }
         let is_offered = is_free && volume["metadata"]["deletionTimestamp"].is_null();
         if is_offered && !self.given_away.contains(&uid) && !self.media.is_clean(medium) {
-            let by = &write.user;
-            self.breaches.push(format!("DirtyOffer: disk {medium}, by a write of {by}: {volume}"));
+            let by = write.user.clone();
+            self.breach(format!("DirtyOffer: disk {medium}, by a write of {by}: {volume}"));
         }
     }
 
@@ -98,7 +109,7 @@ impl Judge {
         let Some(before) = write.before.as_ref().filter(|_| is_removed) else { return };
         let claim = text(before, "/spec/claimRef/uid");
         if self.media.live.contains(claim) {
-            self.breaches.push(format!("DeletedUnderClaim: {before}"));
+            self.breach(format!("DeletedUnderClaim: {before}"));
         }
         if !claim.is_empty() {
             self.count("released volumes deleted");
@@ -108,7 +119,7 @@ impl Judge {
     /// Nothing but its tenant changes what is on a disk while the claim exists, or while a pod uses it.
     pub(super) fn judge_data(&mut self) {
         for medium in self.media.changed() {
-            self.breaches.push(format!("Wiped: disk {medium}, whose data is still a tenant's"));
+            self.breach(format!("Wiped: disk {medium}, whose data is still a tenant's"));
         }
     }
 

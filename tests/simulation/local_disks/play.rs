@@ -260,7 +260,12 @@ impl Play {
                 let policy = if self.rng.happens(300) { "Retain" } else { "Delete" };
                 people::set_policy(&self.server, slot, policy);
             }
-            18 => self.give_away(slot),
+            18 => {
+                people::clear_claim_ref(&self.server, slot);
+                self.run_controllers();
+                // Its pod starts no sooner than some time passes.
+                self.bind(slot);
+            }
             _ => self.exchange(slot),
         }
         self.run_controllers();
@@ -282,6 +287,9 @@ impl Play {
     }
 
     fn bind(&mut self, slot: usize) {
+        if self.claims[slot].is_some() {
+            return;
+        }
         self.count += 1;
         if let Some((name, uid)) = people::bind(&self.server, slot, self.count) {
             let mut judge = self.judge();

@@ -29,6 +29,9 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// How often it is tried whether the threads of a killed process have ended.
 const POLL: Duration = Duration::from_millis(1);
 
+/// That of a process and that of its transport.
+const OWN_FILES: usize = 2;
+
 /// A running provisioner.
 pub(super) struct LocalProcess {
     task: JoinHandle<Result<(), LocalError>>,
@@ -78,9 +81,10 @@ impl LocalProcess {
     pub(super) async fn kill(self) {
         self.files.stop();
         self.task.abort();
-        // It has the ledger for itself until the last of its threads ends.
+        // What scans or records has the ledger, and what cleans has the disks, until the last of its threads ends.
         let lock = self.ledger.join("lock");
-        while File::open(&lock).is_ok_and(|lock| lock.try_lock().is_err()) {
+        let is_locked = || File::open(&lock).is_ok_and(|lock| lock.try_lock().is_err());
+        while Arc::strong_count(&self.files) > OWN_FILES || is_locked() {
             sleep(POLL).await;
         }
     }

@@ -42,8 +42,9 @@ const RESYNC: Duration = Duration::from_secs(30);
 const ANSWER_EXPECTED: Duration = Duration::from_secs(10);
 const ANSWER_POLL: Duration = Duration::from_secs(1);
 
-/// How long a folder may be without its disk before that is reported. 5 s: who makes a folder mounts the disk right after.
-const MOUNT_EXPECTED: Duration = Duration::from_secs(5);
+/// How long a folder may be without its disk, or a disk open elsewhere, before that is reported. 5 s: who makes a folder mounts the
+/// disk right after, and what scans or cleans a disk has it for a moment.
+const BRIEF: Duration = Duration::from_secs(5);
 
 /// First and longest time before a failed step is tried again.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_mins(1));
@@ -288,7 +289,9 @@ impl Provisioner {
             slot.waiting_since = Some(Instant::now());
         }
         let poll = slot.job_poll();
-        let is_expected = is_new && *waiting == DiskWaiting::Unusable(Unusable::NotMounted);
+        // A disk is mounted soon, and one that is cleaned or scanned is opened for a moment.
+        let is_brief = [DiskWaiting::Unusable(Unusable::NotMounted), DiskWaiting::InUse];
+        let is_expected = is_new && is_brief.contains(waiting);
         if !is_expected && slot.reported.as_ref() != Some(waiting) {
             slot.reported = Some(waiting.clone());
             self.report(key, waiting);
@@ -296,7 +299,7 @@ impl Provisioner {
         if is_new {
             self.count_state(&key.class, before.as_ref(), waiting);
         }
-        let pause = if is_expected { MOUNT_EXPECTED } else { poll.unwrap_or(RESYNC) };
+        let pause = if is_expected { BRIEF } else { poll.unwrap_or(RESYNC) };
         (*waiting != DiskWaiting::Offered).then_some(pause)
     }
 

@@ -44,7 +44,7 @@ const ANSWER_POLL: Duration = Duration::from_secs(1);
 
 /// How long a folder may be without its disk, or a disk open elsewhere, before that is reported. 5 s: who makes a folder mounts the
 /// disk right after, and what scans or cleans a disk has it for a moment.
-const BRIEF: Duration = Duration::from_secs(5);
+const REPORTED_AFTER: Duration = Duration::from_secs(5);
 
 /// First and longest time before a failed step is tried again.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_mins(1));
@@ -299,7 +299,7 @@ impl Provisioner {
         if is_new {
             self.count_state(&key.class, before.as_ref(), waiting);
         }
-        let pause = if is_expected { BRIEF } else { poll.unwrap_or(RESYNC) };
+        let pause = if is_expected { REPORTED_AFTER } else { poll.unwrap_or(RESYNC) };
         (*waiting != DiskWaiting::Offered).then_some(pause)
     }
 

@@ -1,5 +1,5 @@
-//! Block devices that Jobs clean, with the real controller of Jobs: however late, often or in vain a Job runs, no disk is offered
-//! with data on it, and none is cleaned under a claim.
+//! Block devices that Jobs clean, with the real controller of Jobs: however late, often or without success a Job runs, no
+//! disk is offered with data on it, and none is cleaned under a claim.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;

@@ -97,8 +97,8 @@ impl Judge {
         }
         let is_offered = is_free && volume["metadata"]["deletionTimestamp"].is_null();
         if is_offered && !self.given_away.contains(&uid) && !self.media.is_clean(medium) {
-            let by = write.user.clone();
-            self.breach(format!("DirtyOffer: disk {medium}, by a write of {by}: {volume}"));
+            let user = write.user.clone();
+            self.breach(format!("DirtyOffer: disk {medium}, by a write of {user}: {volume}"));
         }
     }
 

@@ -370,7 +370,7 @@ impl Play {
         }
     }
 
-    /// Nothing goes wrong any more, and nobody has data that is needed.
+    /// Nothing goes wrong any more, and no data is needed.
     async fn recover(&mut self) {
         // What is late still arrives.
         sleep(PATIENCE + DELAY_MAX).await;

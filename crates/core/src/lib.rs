@@ -6,4 +6,5 @@ pub mod attach;
 pub mod binding;
 pub mod disks;
 pub mod model;
+pub mod moves;
 pub mod rules;

@@ -79,6 +79,14 @@ pub const MOVED_FROM: &str = "bindery.dev/moved-from";
 pub const CLEANING: &str = "bindery.dev/cleaning";
 /// Ours, on a volume: the reclaim policy that it had before its claim was deleted because its node is lost.
 pub const POLICY_BEFORE: &str = "bindery.dev/reclaim-policy-before";
+/// Ours, on a volume: the journal of its move.
+pub const MOVE: &str = "bindery.dev/move";
+/// Ours, on a volume: the claim that had it, as it is created again.
+pub const CLAIM_COPY: &str = "bindery.dev/claim-copy";
+/// Ours, on a claim: the undone move in which it was to be deleted.
+pub const MOVE_UNDONE: &str = "bindery.dev/move-undone";
+/// Ours, on a volume: the claim from which it was moved last.
+pub const FORMER_CLAIM: &str = "bindery.dev/former-claim";
 
 /// The value that a binder gives an annotation of which only the presence counts.
 pub const YES: &str = "yes";

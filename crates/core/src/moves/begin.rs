@@ -1,0 +1,104 @@
+//! What stands against a move before its first write: all of it at once.
+
+use super::evidence::{ClaimRead, ClaimUsers, MovedVolume};
+use super::journal::{Goal, Journal};
+use super::problem::MoveProblem;
+use crate::model::{Audience, Deletion, Namespace, Reservation, VolumePhase};
+
+/// All that the beginning of a move depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct BeginEvidence<'a> {
+    /// The volume.
+    pub volume: &'a MovedVolume,
+    /// The journal to begin with.
+    pub journal: &'a Journal,
+    /// The claim of the name in `spec.claimRef`.
+    pub holder: &'a ClaimRead,
+    /// The pods that name it.
+    pub users: &'a ClaimUsers,
+    /// The claim of the name to which the move leads.
+    pub target: &'a ClaimRead,
+    /// Its namespace; absent if there is none.
+    pub namespace: Option<&'a Namespace>,
+    /// What the marks of the volume say about the claims of that namespace.
+    pub audience: Audience<'a>,
+    /// The requests that the move makes and the account may not make.
+    pub missing_permissions: &'a [Box<str>],
+    /// Why the API server would not create the claim.
+    pub creation_denial: Option<&'a str>,
+}
+
+/// Returns what stands against the move; nothing if it can begin.
+pub fn begin_problems(seen: &BeginEvidence<'_>) -> Vec<MoveProblem> {
+    let mut problems = Vec::new();
+    problems.extend(volume_problem(seen.volume));
+    problems.extend(holder_problems(seen));
+    problems.extend(target_problem(seen));
+    problems.extend(namespace_problem(seen));
+    let permissions = seen.missing_permissions.iter();
+    problems.extend(permissions.map(|request| MoveProblem::NotPermitted(request.clone())));
+    let denial = seen.creation_denial.map(Box::from);
+    let key = seen.journal.goal.claim();
+    problems.extend(denial.map(|reason| MoveProblem::CreateDenied(key.clone(), reason)));
+    problems
+}
+
+fn volume_problem(volume: &MovedVolume) -> Option<MoveProblem> {
+    if volume.deletion == Deletion::Terminating {
+        return Some(MoveProblem::VolumeTerminating);
+    }
+    match (&volume.reservation, &volume.phase) {
+        (Reservation::Free | Reservation::Incomplete(..), _) => {
+            Some(MoveProblem::NoClaim(volume.name.clone()))
+        }
+        (
+            Reservation::Held(..) | Reservation::Named(_),
+            VolumePhase::Bound | VolumePhase::Released | VolumePhase::Available,
+        ) => None,
+        // A new one may be bound in a moment; of a failed one, the storage may be deleted in part.
+        (
+            Reservation::Held(..) | Reservation::Named(_),
+            VolumePhase::Pending | VolumePhase::Failed | VolumePhase::Unknown(_),
+        ) => Some(MoveProblem::Phase(volume.name.clone(), volume.phase.clone())),
+    }
+}
+
+/// What stands against the deletion of the claim that has the volume.
+fn holder_problems(seen: &BeginEvidence<'_>) -> Option<MoveProblem> {
+    let Reservation::Held(key, uid) = &seen.volume.reservation else { return None };
+    let ClaimRead::Present(claim) = seen.holder else { return None };
+    if claim.uid != *uid || key == seen.journal.goal.claim() {
+        return None;
+    }
+    match (&claim.volume, seen.users) {
+        (None, _) => Some(MoveProblem::NotBound(key.clone())),
+        (Some(_), ClaimUsers::Pods(pods)) if !pods.is_empty() => {
+            Some(MoveProblem::InUse(key.clone(), pods.clone()))
+        }
+        (Some(_), ClaimUsers::Pods(_) | ClaimUsers::Unread) => None,
+    }
+}
+
+fn target_problem(seen: &BeginEvidence<'_>) -> Option<MoveProblem> {
+    let key = seen.journal.goal.claim();
+    match (seen.target, &seen.journal.goal) {
+        (ClaimRead::Present(claim), Goal::Claim(_)) if !claim.names(&seen.volume.name) => {
+            Some(MoveProblem::NameTaken(key.clone()))
+        }
+        (ClaimRead::Present(_) | ClaimRead::Absent | ClaimRead::Unread, _) => None,
+    }
+}
+
+fn namespace_problem(seen: &BeginEvidence<'_>) -> Option<MoveProblem> {
+    let name: Box<str> = Box::from(&*seen.journal.goal.claim().namespace);
+    let Some(namespace) = seen.namespace else { return Some(MoveProblem::NoNamespace(name)) };
+    if namespace.deletion == Deletion::Terminating {
+        return Some(MoveProblem::NamespaceTerminating(name));
+    }
+    let is_admitted = match seen.audience {
+        Audience::Unmarked | Audience::Listed => true,
+        Audience::OfTenant(tenant) => namespace.tenant() == Some(tenant),
+        Audience::Foreign => false,
+    };
+    (!is_admitted).then(|| MoveProblem::NotAdmitted(seen.volume.name.clone(), name))
+}

@@ -1,0 +1,23 @@
+//! Moves of a volume from one claim to another, and the next step of each.
+//!
+//! A move keeps the volume and its data, and replaces the claim. Its journal is on the volume, so any process resumes it.
+//! Whatever happens between two steps, the reclaim policy is Retain and `spec.claimRef` names a claim: nothing is deleted,
+//! and no other claim can take the volume. Not here: reading the objects and sending the writes (the shell).
+
+mod begin;
+mod decision;
+mod evidence;
+mod journal;
+mod preview;
+mod problem;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
+pub use begin::{BeginEvidence, begin_problems};
+pub use decision::{MoveRead, MoveStep, MoveWrite, decide_move};
+pub use evidence::{ClaimRead, ClaimUsers, LiveClaim, MoveEvidence, MovedVolume, SwapPartner};
+pub use journal::{Direction, Goal, Journal};
+pub use preview::move_preview;
+pub use problem::MoveProblem;
+pub use waiting::MoveWaiting;

@@ -1,0 +1,5 @@
+//! Moves step by step, at random, and the cluster in which they happen.
+
+mod cases;
+mod lives;
+mod world;

@@ -9,29 +9,31 @@
 //! test, `tests/tidy/layers.rs`; no dot is right of the diagonal, so no two modules import each other.
 //!
 //! ```text
-//!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19
+//!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21
 //!  1 model          ■
 //!  2 attach         ●  ■
 //!  3 disks          ●  ·  ■
-//!  4 binding        ●  ·  ·  ■
-//!  5 rules          ●  ·  ·  ●  ■
-//!  6 certificates   ·  ·  ·  ·  ·  ■
-//!  7 api            ●  ●  ●  ●  ●  ●  ■
-//!  8 document       ·  ·  ·  ·  ·  ·  ·  ■
-//!  9 sim            ●  ·  ·  ·  ·  ·  ●  ·  ■
-//! 10 telemetry      ●  ·  ·  ·  ●  ·  ·  ·  ·  ■
-//! 11 config         ●  ·  ·  ·  ●  ·  ·  ●  ·  ·  ■
-//! 12 file_watch     ·  ·  ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
-//! 13 listen         ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
-//! 14 client         ●  ·  ·  ●  ●  ·  ●  ·  ·  ●  ●  ·  ·  ■
-//! 15 webhook        ●  ·  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ■
-//! 16 controller     ●  ·  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ■
-//! 17 local          ●  ·  ●  ●  ·  ·  ●  ●  ·  ●  ●  ·  ·  ●  ·  ·  ■
-//! 18 cli            ●  ●  ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ●  ■
-//! 19 main           ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ●  ■
+//!  4 moves          ●  ·  ·  ■
+//!  5 binding        ●  ·  ·  ·  ■
+//!  6 rules          ●  ·  ·  ·  ●  ■
+//!  7 certificates   ·  ·  ·  ·  ·  ·  ■
+//!  8 api            ●  ●  ●  ●  ●  ●  ●  ■
+//!  9 document       ·  ·  ·  ·  ·  ·  ·  ·  ■
+//! 10 sim            ●  ·  ·  ·  ·  ·  ·  ●  ·  ■
+//! 11 telemetry      ●  ·  ·  ·  ·  ●  ·  ·  ·  ·  ■
+//! 12 config         ●  ·  ·  ·  ·  ●  ·  ·  ●  ·  ·  ■
+//! 13 file_watch     ·  ·  ·  ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
+//! 14 listen         ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
+//! 15 client         ●  ·  ·  ·  ●  ●  ·  ●  ·  ·  ●  ●  ·  ·  ■
+//! 16 move_runner    ●  ·  ·  ●  ·  ·  ·  ●  ·  ·  ·  ·  ·  ·  ●  ■
+//! 17 webhook        ●  ·  ·  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ■
+//! 18 controller     ●  ·  ·  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ·  ■
+//! 19 local          ●  ·  ●  ·  ●  ·  ·  ●  ●  ·  ●  ●  ·  ·  ●  ·  ·  ·  ■
+//! 20 cli            ●  ●  ●  ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ●  ●  ■
+//! 21 main           ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ●  ■
 //! ```
 //!
-//! The first four layers are the package `bindery-core`, which depends on no runtime, client or serialization library.
+//! The first six layers are the package `bindery-core`, which depends on no runtime, client or serialization library.
 //! `bindery-sim` is the simulated API server for tests and `make demo`; the shipped binary does not contain it.
 //!
 //! # Entry points
@@ -44,6 +46,8 @@
 //! * [`binding::fit`] returns every reason why a volume does not fit a claim.
 //! * [`binding::judge_node_loss`] returns the pods and claims that cannot come back without some nodes, and why.
 //! * [`webhook::service::Service`] answers one review without a socket; [`webhook::run::Webhook`] runs the server.
+//! * [`moves::decide_move`] returns the next step of a move of a volume from one claim to another;
+//!   [`move_runner::advance`] reads what it depends on and performs it.
 //! * [`disks::next_step`] returns the next step for a local disk; [`local::run::run`] observes disks and performs it.
 //! * [`controller::reconciler::Reconciler`] reconciles without I/O; [`controller::run::run`] connects it to the API
 //!   server.
@@ -54,6 +58,7 @@
 //! |---|---|
 //! | [`model`] | values: quantities, access modes, selectors, node affinity, volumes, claims, classes |
 //! | [`attach`] | how far a volume is on its way to a node, and whose turn it is |
+//! | [`moves`] | moves of a volume from one claim to another: the journal, and the next step |
 //! | [`disks`] | local disks: what they are recognized by, and the next step for each |
 //! | [`binding`] | what fits what, what is known of the cluster, and the next step of a binding |
 //! | [`rules`] | admission rules and mutations, one file each, and their evaluation |
@@ -65,6 +70,7 @@
 //! | [`certificates`] | CA and serving certificates, and their rotation |
 //! | [`listen`] | listening sockets on all addresses |
 //! | [`client`] | API client: watches, store, live reads, writes, leader election |
+//! | [`move_runner`] | the reads and writes of a move of a volume |
 //! | [`webhook`] | the HTTPS server, its handlers and probes |
 //! | [`controller`] | the work queue, the reconcile loop, the event recorder, the recycler |
 //! | [`local`] | the local static provisioner: scans of a node, cleaning, and the requests about its volumes |
@@ -195,7 +201,7 @@
 //! assert!(!rule.denied.is_empty() && !rule.allowed.is_empty());
 //! assert!(RULES.iter().all(|rule| !rule.request_types.is_empty()));
 //! ```
-pub use bindery_core::{attach, binding, disks, model, rules};
+pub use bindery_core::{attach, binding, disks, model, moves, rules};
 
 pub mod api;
 pub mod certificates;
@@ -207,5 +213,6 @@ pub mod document;
 pub mod file_watch;
 pub mod listen;
 pub mod local;
+pub mod move_runner;
 pub mod telemetry;
 pub mod webhook;

@@ -16,6 +16,7 @@ pub mod local_volume;
 pub mod managers;
 pub mod metadata;
 pub mod moved_volume;
+pub mod moves;
 pub mod namespace;
 pub mod node;
 mod object;

@@ -17,6 +17,7 @@ pub mod generate;
 pub mod input;
 pub mod judge;
 pub mod local;
+mod moves;
 pub mod output;
 pub mod plan;
 mod preview;
@@ -96,6 +97,11 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Plan(arguments) => plan::run(arguments),
         Command::Explain(arguments) => explain::run(arguments),
         Command::Scan(arguments) => scan::run(arguments),
+        Command::Rescue(arguments) => moves::rescue(arguments),
+        Command::Transfer(arguments) => moves::transfer(arguments),
+        Command::Rename(arguments) => moves::rename(arguments),
+        Command::Swap(arguments) => moves::swap(arguments),
+        Command::Undo(arguments) => moves::undo(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Snapshot(arguments) => snapshot::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),

@@ -52,12 +52,13 @@ const BELOW_PROCESSES: &[&str] = &[
     "client",
 ];
 
-/// The layers, lowest first. Of the first four, which are a package of their own, the manifest says which libraries
+/// The layers, lowest first. Of the first six, which are a package of their own, the manifest says which libraries
 /// they may name.
 const LAYERS: &[Layer] = &[
     Layer { name: "model", imports: &[], libraries: Libraries::Any, reach: Reach::Values },
     Layer { name: "attach", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
     Layer { name: "disks", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
+    Layer { name: "moves", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
     Layer { name: "binding", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
     Layer {
         name: "rules",
@@ -69,7 +70,7 @@ const LAYERS: &[Layer] = &[
     // Secrets hold certificates.
     Layer {
         name: "api",
-        imports: &["model", "attach", "disks", "binding", "rules", "certificates"],
+        imports: &["model", "attach", "disks", "moves", "binding", "rules", "certificates"],
         libraries: Libraries::Only(&[
             "thiserror",
             "jiff",
@@ -121,6 +122,12 @@ const LAYERS: &[Layer] = &[
         reach: Reach::Io,
     },
     Layer {
+        name: "move_runner",
+        imports: &["model", "moves", "api", "client"],
+        libraries: Libraries::Any,
+        reach: Reach::Io,
+    },
+    Layer {
         name: "webhook",
         imports: BELOW_PROCESSES,
         libraries: Libraries::Any,
@@ -144,6 +151,7 @@ const LAYERS: &[Layer] = &[
             "model",
             "attach",
             "disks",
+            "moves",
             "binding",
             "rules",
             "api",
@@ -154,6 +162,7 @@ const LAYERS: &[Layer] = &[
             "certificates",
             "listen",
             "client",
+            "move_runner",
             "webhook",
             "controller",
             "local",

@@ -6,6 +6,7 @@ mod cluster;
 mod election;
 mod judging;
 mod local;
+mod moves;
 mod nodes;
 mod output;
 
@@ -23,6 +24,7 @@ pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, Snapshot
 pub use self::local::{
     CleanDeviceArgs, JobArgs, LocalArgs, LocalCommand, MovesArgs, NodeCleanupArgs,
 };
+pub use self::moves::{MoveArgs, RenameArgs, RescueArgs, SwapArgs, TransferArgs, UndoArgs};
 pub use self::nodes::{DrainedNode, LostNodes};
 pub use self::output::{Format, Output};
 use crate::api::installation::Installation;
@@ -67,6 +69,16 @@ pub enum Command {
     Scan(ScanArgs),
     /// Write what `check --live` and `scan` need of a cluster to a file.
     Snapshot(SnapshotArgs),
+    /// Create deleted PersistentVolumeClaims again, with their data.
+    Rescue(RescueArgs),
+    /// Move a PersistentVolumeClaim with its data to another namespace.
+    Transfer(TransferArgs),
+    /// Rename a PersistentVolumeClaim, with its data.
+    Rename(RenameArgs),
+    /// Exchange the data of two PersistentVolumeClaims.
+    Swap(SwapArgs),
+    /// Revert a transfer, a rename or a rescue.
+    Undo(UndoArgs),
     /// Verify an installation.
     Doctor(DoctorArgs),
     /// Show one rule or mutation, or list them all.

@@ -56,6 +56,11 @@ impl ClusterClient {
         self.client.default_namespace()
     }
 
+    /// Runs `work` with the client until it is done.
+    pub(in crate::cli) fn run<T>(&self, work: impl AsyncFnOnce(Client) -> T) -> T {
+        self.runtime.block_on(work(self.client.clone()))
+    }
+
     /// Returns what is at `path`, as JSON text.
     pub(in crate::cli) fn get(&self, path: &str) -> Result<String, ReadError> {
         self.runtime.block_on(get(&self.client, path, self.timeout))

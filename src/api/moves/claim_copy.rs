@@ -1,0 +1,145 @@
+//! A claim as it is created again: what people and their tools gave it, without what the cluster added.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::annotations::{CLAIM_COPY, LAST_APPLIED, MOVE_UNDONE};
+use crate::model::{ClaimKey, VolumeName};
+
+/// The largest copy on a volume, in bytes. 16 KiB: of the 256 KiB of all annotations of an object, and a usual claim has
+/// one or two.
+const COPY_BYTES_MAX: usize = 16 * 1024;
+
+/// The fields of `spec` that are created again. A data source is left out: the volume has its content already.
+const SPEC_FIELDS: [&str; 6] = [
+    "accessModes",
+    "resources",
+    "selector",
+    "storageClassName",
+    "volumeMode",
+    "volumeAttributesClassName",
+];
+
+/// Returns whether an annotation of a claim is written by the binder, a provisioner, `kubectl apply` or a move.
+fn is_of_cluster(key: &str) -> bool {
+    let prefixes = ["pv.kubernetes.io/", "volume.kubernetes.io/"];
+    let provisioner = "volume.beta.kubernetes.io/storage-provisioner";
+    [LAST_APPLIED, MOVE_UNDONE, provisioner].contains(&key)
+        || prefixes.iter().any(|prefix| key.starts_with(prefix))
+}
+
+/// Returns the copy of `claim` (its JSON): labels, annotations and the fields of `spec` that are created again. Its owners
+/// are left out: an owner in another namespace, or one that is gone, would have the claim deleted. If the copy is larger
+/// than 16 KiB, its largest annotations are left out.
+pub fn claim_copy(claim: &Value) -> Value {
+    let metadata = &claim["metadata"];
+    let mut annotations = metadata["annotations"].as_object().cloned().unwrap_or_default();
+    annotations.retain(|key, _| !is_of_cluster(key));
+    let spec = &claim["spec"];
+    let fields =
+        SPEC_FIELDS.iter().filter_map(|key| Some(((*key).to_owned(), spec.get(key)?.clone())));
+    let fields: Map<String, Value> = fields.collect();
+    loop {
+        let mut copy = json!({"spec": fields});
+        if let Some(labels) = metadata["labels"].as_object().filter(|labels| !labels.is_empty()) {
+            copy["labels"] = json!(labels);
+        }
+        if !annotations.is_empty() {
+            copy["annotations"] = json!(annotations);
+        }
+        let size = |value: &Value| value.as_str().map_or(0, str::len);
+        let largest = annotations.iter().max_by_key(|(_, value)| size(value));
+        match largest.map(|(key, _)| key.clone()) {
+            Some(key) if copy.to_string().len() > COPY_BYTES_MAX => annotations.remove(&key),
+            Some(_) | None => return copy,
+        };
+    }
+}
+
+/// Returns the copy that stands for the claim of `volume` (its JSON) if none was recorded: it asks for what the volume has.
+pub fn claim_of_volume(volume: &Value) -> Value {
+    let spec = &volume["spec"];
+    json!({"spec": {
+        "accessModes": spec["accessModes"],
+        "resources": {"requests": {"storage": spec["capacity"]["storage"]}},
+        "storageClassName": spec["storageClassName"].as_str().unwrap_or_default(),
+        "volumeMode": spec["volumeMode"].as_str().unwrap_or("Filesystem"),
+    }})
+}
+
+/// Returns the manifest of the claim `key` from a copy.
+pub fn claim_manifest(copy: &Value, key: &ClaimKey) -> Value {
+    let mut metadata = json!({"namespace": &*key.namespace, "name": &*key.name});
+    for field in ["labels", "annotations"] {
+        if let Some(value) = copy.get(field) {
+            metadata[field] = value.clone();
+        }
+    }
+    let spec = &copy["spec"];
+    json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec})
+}
+
+/// Returns the manifest of the claim `key` for `volume` (its JSON), from the copy on the volume. The claim names the volume.
+pub fn claim_from(volume: &Value, name: &VolumeName, key: &ClaimKey) -> Value {
+    let recorded = volume["metadata"]["annotations"][CLAIM_COPY].as_str();
+    let copy: Option<Value> = recorded.and_then(|text| serde_json::from_str(text).ok());
+    let mut manifest = claim_manifest(&copy.unwrap_or_else(|| claim_of_volume(volume)), key);
+    manifest["spec"]["volumeName"] = json!(name.as_str());
+    manifest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(annotations: &Value) -> Value {
+        json!({
+            "metadata": {"namespace": "db", "name": "data", "uid": "c", "labels": {"app": "db"},
+                "annotations": annotations,
+                "ownerReferences": [{"kind": "StatefulSet", "name": "db"}],
+                "finalizers": ["kubernetes.io/pvc-protection"]},
+            "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast", "volumeName": "pv-1",
+                "dataSource": {"kind": "PersistentVolumeClaim", "name": "old"},
+                "resources": {"requests": {"storage": "5Gi"}}, "volumeMode": "Filesystem"},
+            "status": {"phase": "Bound"},
+        })
+    }
+
+    #[test]
+    fn a_claim_is_created_again_as_people_made_it() {
+        let claim =
+            claim(&json!({"pv.kubernetes.io/bind-completed": "yes", "example.com/state": "ready",
+            "volume.kubernetes.io/storage-provisioner": "x", LAST_APPLIED: "{}"}));
+        let text = claim_copy(&claim).to_string();
+        let volume = json!({"metadata": {"annotations": {CLAIM_COPY: text}}});
+        let created = claim_from(&volume, &VolumeName::new("pv-1"), &ClaimKey::new("qa", "copy"));
+        assert_eq!(
+            created,
+            json!({
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                "metadata": {"namespace": "qa", "name": "copy", "labels": {"app": "db"},
+                    "annotations": {"example.com/state": "ready"}},
+                "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast", "volumeName": "pv-1",
+                    "resources": {"requests": {"storage": "5Gi"}}, "volumeMode": "Filesystem"},
+            })
+        );
+    }
+
+    #[test]
+    fn a_copy_stays_small() {
+        let large = "x".repeat(20_000);
+        let copy = claim_copy(&claim(&json!({"large": large, "small": "1"})));
+        assert_eq!(copy["annotations"], json!({"small": "1"}));
+    }
+
+    #[test]
+    fn without_a_copy_the_claim_asks_for_what_the_volume_has() {
+        let volume =
+            json!({"spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "7Gi"}}});
+        let created = claim_from(&volume, &VolumeName::new("pv-1"), &ClaimKey::new("db", "data"));
+        assert_eq!(
+            created["spec"],
+            json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "7Gi"}},
+                "storageClassName": "", "volumeMode": "Filesystem", "volumeName": "pv-1"})
+        );
+    }
+}

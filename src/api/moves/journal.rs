@@ -1,0 +1,121 @@
+//! The journal of a move: the annotation of a volume, as JSON.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ClaimKey, ReclaimPolicy, ResourceVersion, Uid, VolumeName};
+use crate::moves::{Direction, Goal, Journal};
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct JournalWire {
+    reclaim_policy: String,
+    claim: ClaimWire,
+    to: ClaimWire,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    swap_with: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    undo: Option<UndoWire>,
+    begun_on: String,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct UndoWire {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    abandoned: Option<ClaimWire>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct ClaimWire {
+    namespace: String,
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    uid: Option<String>,
+}
+
+impl ClaimWire {
+    fn of(key: &ClaimKey, uid: Option<&Uid>) -> Self {
+        let ClaimKey { namespace, name } = key;
+        Self {
+            namespace: namespace.to_string(),
+            name: name.to_string(),
+            uid: uid.map(Uid::to_string),
+        }
+    }
+
+    fn key(&self) -> ClaimKey {
+        ClaimKey::new(&*self.namespace, &*self.name)
+    }
+}
+
+/// Reads a journal from the text of its annotation.
+///
+/// # Errors
+///
+/// It cannot be read, or has a field that is not known here: what it says is then not known.
+pub fn journal(text: &str) -> Result<Journal, serde_json::Error> {
+    let wire: JournalWire = serde_json::from_str(text)?;
+    let to = wire.to.key();
+    Ok(Journal {
+        policy: ReclaimPolicy::from_text(Some(&wire.reclaim_policy)),
+        origin: wire.claim.key(),
+        origin_uid: wire.claim.uid.map(Uid::new),
+        goal: match wire.swap_with {
+            None => Goal::Claim(to),
+            Some(partner) => Goal::Swap(to, VolumeName::new(partner)),
+        },
+        direction: match wire.undo {
+            None => Direction::Forward,
+            Some(undo) => Direction::Back { abandoned: undo.abandoned.map(|claim| claim.key()) },
+        },
+        begun_on: ResourceVersion::new(wire.begun_on),
+    })
+}
+
+/// Returns the text of the annotation that records `journal`.
+pub fn journal_text(journal: &Journal) -> String {
+    let swap_with = match &journal.goal {
+        Goal::Claim(_) => None,
+        Goal::Swap(_, partner) => Some(partner.to_string()),
+    };
+    let wire = JournalWire {
+        reclaim_policy: journal.policy.to_string(),
+        claim: ClaimWire::of(&journal.origin, journal.origin_uid.as_ref()),
+        to: ClaimWire::of(journal.goal.claim(), None),
+        swap_with,
+        undo: match &journal.direction {
+            Direction::Forward => None,
+            Direction::Back { abandoned } => {
+                let abandoned = abandoned.as_ref().map(|key| ClaimWire::of(key, None));
+                Some(UndoWire { abandoned })
+            }
+        },
+        begun_on: journal.begun_on.to_string(),
+    };
+    // Texts and options are always written.
+    serde_json::to_string(&wire).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_is_read_as_it_was_written() {
+        let begun = Journal {
+            policy: ReclaimPolicy::Delete,
+            origin: ClaimKey::new("a", "data"),
+            origin_uid: Some(Uid::new("c1")),
+            goal: Goal::Swap(ClaimKey::new("b", "data"), VolumeName::new("pv-2")),
+            direction: Direction::Forward,
+            begun_on: ResourceVersion::new("7"),
+        };
+        for written in [begun.undone(&ResourceVersion::new("8")), begun] {
+            assert_eq!(journal(&journal_text(&written)).unwrap(), written);
+        }
+        for text in ["", "{}", "[]", r#"{"reclaimPolicy":"Delete","claim":{},"to":{}}"#] {
+            assert!(journal(text).is_err(), "{text}");
+        }
+    }
+}

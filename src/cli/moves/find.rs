@@ -1,0 +1,291 @@
+//! Finds the volumes that a command is about, and what is to become of them.
+
+use super::object::MovedObject;
+use super::planned::{PlannedMove, impossible};
+use crate::cli::exit::Failure;
+use crate::model::annotations::FORMER_CLAIM;
+use crate::model::{ClaimKey, Reservation, VolumeName, VolumePhase};
+use crate::move_runner::{MoveRequests, StoredVolume};
+use crate::moves::{Goal, MoveProblem};
+
+/// The move of the volume of one claim to another.
+pub(super) async fn transfer(
+    requests: &MoveRequests,
+    claim: &ClaimKey,
+    to: &ClaimKey,
+) -> Result<Vec<PlannedMove>, Failure> {
+    if claim == to {
+        return Err(Failure::usage(format!("PVC \"{claim}\" has this name already")));
+    }
+    if let Some(stored) = of_claim(requests, claim).await? {
+        return Ok(vec![PlannedMove::to(stored, Goal::Claim(to.clone()))?]);
+    }
+    let volumes = requests.volumes().await?;
+    let is_begun = |stored: &&StoredVolume| {
+        let recorded = stored.recorded.as_ref();
+        recorded.is_some_and(|journal| journal.origin == *claim && journal.goal.claim() == to)
+    };
+    if let Some(stored) = volumes.iter().find(is_begun) {
+        return Ok(vec![PlannedMove::to(stored.clone(), Goal::Claim(to.clone()))?]);
+    }
+    let is_done =
+        |stored: &&StoredVolume| former_claim(stored).as_ref() == Some(claim) && has(stored, to);
+    if volumes.iter().any(|stored| is_done(&stored)) {
+        return Ok(Vec::new());
+    }
+    Err(impossible(if volumes.iter().any(|stored| is_left_by(stored, claim)) {
+        format!(
+            "PVC \"{claim}\" was deleted, and its PV is left; use: bindery rescue pvc/{claim} --to {to}"
+        )
+    } else {
+        format!(
+            "PVC \"{claim}\" does not exist, and no PV is reserved for it; check name and namespace"
+        )
+    }))
+}
+
+/// The two moves of a swap.
+pub(super) async fn swap(
+    requests: &MoveRequests,
+    claim: &ClaimKey,
+    other: &ClaimKey,
+) -> Result<Vec<PlannedMove>, Failure> {
+    if claim == other {
+        return Err(Failure::usage(format!("both are PVC \"{claim}\"; name two")));
+    }
+    let volumes = requests.volumes().await?;
+    let find = |claim: &ClaimKey, to: &ClaimKey| {
+        let begun = volumes.iter().find(|stored| {
+            stored.recorded.as_ref().is_some_and(|journal| {
+                journal.origin == *claim
+                    && matches!(&journal.goal, Goal::Swap(goal, _) if goal == to)
+            })
+        });
+        begun.cloned()
+    };
+    let (mine, theirs) = (find(claim, other), find(other, claim));
+    let (mine, theirs) = match (mine, theirs) {
+        (Some(mine), Some(theirs)) => (mine, theirs),
+        // One of them has ended, or was not begun yet.
+        (Some(begun), None) | (None, Some(begun)) => return half_swap(requests, begun).await,
+        (None, None) => (held(requests, claim).await?, held(requests, other).await?),
+    };
+    // It has ended: what exchanges them once more is undo.
+    if is_swapped(&mine, &theirs) {
+        return Ok(Vec::new());
+    }
+    let (name, other_name) = (mine.moved.name.clone(), theirs.moved.name.clone());
+    Ok(vec![
+        PlannedMove::to(mine, Goal::Swap(other.clone(), other_name))?,
+        PlannedMove::to(theirs, Goal::Swap(claim.clone(), name))?,
+    ])
+}
+
+/// Whether each volume was moved last from the claim that the other has now.
+fn is_swapped(one: &StoredVolume, other: &StoredVolume) -> bool {
+    let is_from = |volume: &StoredVolume, former: &StoredVolume| {
+        let key = former_claim(volume);
+        key.is_some_and(|key| has(former, &key)) && volume.recorded.is_none()
+    };
+    is_from(one, other) && is_from(other, one)
+}
+
+/// A swap of which one move is recorded.
+async fn half_swap(
+    requests: &MoveRequests,
+    begun: StoredVolume,
+) -> Result<Vec<PlannedMove>, Failure> {
+    let Some(journal) = begun.recorded.clone() else { return Ok(Vec::new()) };
+    let Goal::Swap(to, partner) = &journal.goal else { return Ok(Vec::new()) };
+    let mut moves = Vec::new();
+    let partner = requests.volume(partner).await?;
+    // The partner that has ended has the claim of this move's origin.
+    if let Some(partner) = partner.filter(|partner| has(partner, to)) {
+        let goal = Goal::Swap(journal.origin.clone(), begun.moved.name.clone());
+        moves.push(PlannedMove::along(partner, goal, journal.direction.clone())?);
+    }
+    moves.push(PlannedMove { stored: begun, journal });
+    Ok(moves)
+}
+
+/// The moves that create deleted claims again.
+pub(super) async fn rescue(
+    requests: &MoveRequests,
+    object: &MovedObject,
+    to: Option<&ClaimKey>,
+) -> Result<Vec<PlannedMove>, Failure> {
+    let goal = |key: &ClaimKey| Goal::Claim(to.unwrap_or(key).clone());
+    match object {
+        MovedObject::Volume(name) => {
+            let stored = by_name(requests, name).await?;
+            let key = stored.moved.reservation.key().cloned();
+            let key =
+                key.ok_or_else(|| impossible(MoveProblem::NoClaim(name.clone()).to_string()))?;
+            Ok(vec![PlannedMove::to(stored, goal(&key))?])
+        }
+        MovedObject::Claim(key) => {
+            let left: Vec<StoredVolume> = requests.volumes().await?;
+            let left: Vec<StoredVolume> =
+                left.into_iter().filter(|stored| is_left_by(stored, key)).collect();
+            match <[StoredVolume; 1]>::try_from(left) {
+                Ok([stored]) => Ok(vec![PlannedMove::to(stored, goal(key))?]),
+                Err(left) if left.is_empty() => Err(impossible(format!(
+                    "no PV is left from a deleted PVC \"{key}\"; it exists, or its PV was deleted with it; `bindery explain \
+                     pvc/{key}` shows which"
+                ))),
+                Err(left) => Err(impossible(format!(
+                    "{} PVs are left from PVCs \"{key}\" that were deleted one after another: {}; rescue the one with the \
+                     data that you need, as pv/NAME",
+                    left.len(),
+                    names(&left)
+                ))),
+            }
+        }
+        MovedObject::Namespace(namespace) => {
+            if to.is_some() {
+                return Err(Failure::usage(
+                    "--to names one PVC, and ns/NAME stands for many; leave out one of them",
+                ));
+            }
+            let volumes = requests.volumes().await?;
+            let mut moves = Vec::new();
+            for stored in volumes {
+                let key = left_key(&stored).filter(|key| *key.namespace == **namespace).cloned();
+                if let Some(key) = key {
+                    moves.push(PlannedMove::to(stored, Goal::Claim(key))?);
+                }
+            }
+            if moves.is_empty() {
+                return Err(impossible(format!(
+                    "no PV is left from a deleted PVC of Namespace {namespace:?}; nothing can be rescued"
+                )));
+            }
+            unambiguous(moves)
+        }
+    }
+}
+
+/// The moves, if no two lead to one claim.
+fn unambiguous(moves: Vec<PlannedMove>) -> Result<Vec<PlannedMove>, Failure> {
+    let mut keys: Vec<&ClaimKey> =
+        moves.iter().map(|planned| planned.journal.goal.claim()).collect();
+    keys.sort_unstable();
+    let twice: Vec<String> = keys
+        .windows(2)
+        .filter(|pair| pair[0] == pair[1])
+        .map(|pair| format!("\"{}\"", pair[0]))
+        .collect();
+    if twice.is_empty() {
+        return Ok(moves);
+    }
+    Err(impossible(format!(
+        "several PVs are left from PVCs {} that were deleted one after another; rescue the one of each that you need, as \
+         pv/NAME, first",
+        twice.join(", ")
+    )))
+}
+
+/// The move back, or the two of a swap.
+pub(super) async fn undo(
+    requests: &MoveRequests,
+    object: &MovedObject,
+) -> Result<Vec<PlannedMove>, Failure> {
+    let volumes = requests.volumes().await?;
+    let is_it = |stored: &&StoredVolume| match (object, &stored.recorded) {
+        (MovedObject::Volume(name), _) => stored.moved.name == *name,
+        (MovedObject::Claim(key), Some(journal)) => {
+            journal.origin == *key || journal.goal.claim() == key
+        }
+        (MovedObject::Claim(key), None) => {
+            let former = former_claim(stored);
+            former.is_some_and(|former| former == *key || has(stored, key))
+        }
+        (MovedObject::Namespace(_), _) => false,
+    };
+    let stored = volumes.iter().find(is_it).cloned().ok_or_else(|| match object {
+        MovedObject::Namespace(_) => {
+            Failure::usage("a move is undone for one PVC; write pvc/NAME or pv/NAME")
+        }
+        MovedObject::Volume(name) => missing(name),
+        MovedObject::Claim(key) => impossible(format!(
+            "no PV was moved from or to PVC \"{key}\"; there is nothing to undo"
+        )),
+    })?;
+    if let Some(other) = volumes.into_iter().find(|other| is_swapped(&stored, other)) {
+        return PlannedMove::swap_back(stored, other);
+    }
+    let former = former_claim(&stored);
+    Ok(vec![PlannedMove::back(stored, former)?])
+}
+
+/// The volume of a claim that exists; nothing if it does not.
+async fn of_claim(
+    requests: &MoveRequests,
+    key: &ClaimKey,
+) -> Result<Option<StoredVolume>, Failure> {
+    let Some(claim) = requests.claim(key).await? else { return Ok(None) };
+    let not_bound = || impossible(MoveProblem::NotBound(key.clone()).to_string());
+    let name = claim.claim.volume.clone().ok_or_else(not_bound)?;
+    let stored = by_name(requests, &name).await?;
+    match (&stored.moved.reservation, &claim.claim.uid) {
+        (Reservation::Held(_, held), Some(uid)) if held == uid => Ok(Some(stored)),
+        // Of a move that has not reserved the volume yet, the claim is the new one.
+        _ if stored.recorded.as_ref().is_some_and(|journal| journal.goal.claim() == key) => {
+            Ok(Some(stored))
+        }
+        _ => Err(not_bound()),
+    }
+}
+
+async fn held(requests: &MoveRequests, key: &ClaimKey) -> Result<StoredVolume, Failure> {
+    let stored = of_claim(requests, key).await?;
+    stored.ok_or_else(|| {
+        impossible(format!("PVC \"{key}\" does not exist; check name and namespace"))
+    })
+}
+
+async fn by_name(requests: &MoveRequests, name: &VolumeName) -> Result<StoredVolume, Failure> {
+    let stored = requests.volume(name).await?;
+    stored.ok_or_else(|| missing(name))
+}
+
+fn missing(name: &VolumeName) -> Failure {
+    impossible(format!("PV {:?} does not exist; check the name", name.as_str()))
+}
+
+/// Whether a claim that is gone has left the volume.
+fn is_left_by(stored: &StoredVolume, key: &ClaimKey) -> bool {
+    left_key(stored) == Some(key)
+}
+
+/// The claim that is gone and has left the volume, or to which its move goes back.
+fn left_key(stored: &StoredVolume) -> Option<&ClaimKey> {
+    match (&stored.recorded, &stored.moved.phase) {
+        (Some(journal), _) => Some(journal.goal.claim()),
+        (None, VolumePhase::Released) => stored.moved.reservation.key(),
+        (
+            None,
+            VolumePhase::Pending
+            | VolumePhase::Available
+            | VolumePhase::Bound
+            | VolumePhase::Failed
+            | VolumePhase::Unknown(_),
+        ) => None,
+    }
+}
+
+/// Whether the volume is reserved for the claim.
+fn has(stored: &StoredVolume, key: &ClaimKey) -> bool {
+    stored.moved.reservation.key() == Some(key)
+}
+
+/// The claim from which the volume was moved last.
+fn former_claim(stored: &StoredVolume) -> Option<ClaimKey> {
+    let text = stored.object["metadata"]["annotations"][FORMER_CLAIM].as_str()?;
+    text.split_once('/').map(|(namespace, name)| ClaimKey::new(namespace, name))
+}
+
+fn names(volumes: &[StoredVolume]) -> String {
+    let names = volumes.iter().map(|stored| format!("{:?}", stored.moved.name.as_str()));
+    names.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,143 @@
+//! Performs moves: what stands against them first, then one step after another.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use super::planned::{PlannedMove, impossible};
+use super::words;
+use crate::cli::args::MoveArgs;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::output::{print, readable};
+use crate::move_runner::{Advance, MoveError, MoveRequests, advance, beginning};
+use crate::moves::MoveWrite;
+
+/// Moves at a time. 32: a namespace of 200 claims takes seconds, and the API server lets one client have hundreds of
+/// requests in flight.
+const MOVES_COUNT_MAX: usize = 32;
+
+/// The pause before an object that another component is to change is read again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Performs the moves, or shows them.
+pub(super) async fn perform(
+    requests: &MoveRequests,
+    moves: &[PlannedMove],
+    arguments: &MoveArgs,
+) -> Result<Exit, Failure> {
+    if moves.is_empty() {
+        print("nothing is left to do: the move has ended\n")?;
+        return Ok(Exit::Clean);
+    }
+    let previews = previews(requests, moves).await?;
+    if arguments.dry_run {
+        print(&readable(&previews))?;
+        return Ok(Exit::Clean);
+    }
+    let limit = Arc::new(Semaphore::new(MOVES_COUNT_MAX.max(moves.len().min(2))));
+    let mut running = JoinSet::new();
+    for planned in moves {
+        let (planned, timeout) = (planned.clone(), arguments.timeout);
+        let (requests, limit) = (requests.clone(), limit.clone());
+        running.spawn(async move {
+            // It is never closed.
+            let _permit = limit.acquire_owned().await;
+            perform_one(&requests, &planned, timeout).await
+        });
+    }
+    let mut failures = Vec::new();
+    while let Some(ended) = running.join_next().await {
+        match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(failure)) => failures.push(failure),
+            Err(panic) => failures.push(impossible(panic.to_string())),
+        }
+    }
+    let Some(first) = failures.first() else { return Ok(Exit::Clean) };
+    let messages: Vec<&str> = failures.iter().map(|failure| failure.message.as_str()).collect();
+    Err(Failure { exit: first.exit, message: messages.join("\n") })
+}
+
+/// The writes of all moves, as text.
+///
+/// # Errors
+///
+/// Everything that stands against any of them, a line each: then none begins.
+async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<String, Failure> {
+    let mut checking = JoinSet::new();
+    for (index, planned) in moves.iter().enumerate() {
+        let (requests, planned) = (requests.clone(), planned.clone());
+        checking.spawn(async move {
+            (index, beginning(&requests, &planned.stored, &planned.journal).await)
+        });
+    }
+    let mut checked = Vec::new();
+    while let Some(ended) = checking.join_next().await {
+        let (index, beginning) = ended.map_err(|panic| impossible(panic.to_string()))?;
+        checked.push((index, beginning?));
+    }
+    checked.sort_by_key(|(index, _)| *index);
+    let (mut text, mut problems) = (String::new(), Vec::new());
+    for ((_, beginning), planned) in checked.iter().zip(moves) {
+        text += &words::preview(planned, &beginning.writes);
+        // A move that has begun is resumed: what it waits for shows on the way.
+        if !planned.is_begun() {
+            problems.extend(beginning.problems.iter().map(ToString::to_string));
+        }
+    }
+    problems.dedup();
+    if problems.is_empty() { Ok(text) } else { Err(impossible(problems.join("\n"))) }
+}
+
+/// Performs one move until it has ended.
+async fn perform_one(
+    requests: &MoveRequests,
+    planned: &PlannedMove,
+    timeout: Duration,
+) -> Result<(), Failure> {
+    let name = &planned.stored.moved.name;
+    let mut intended = Some(&planned.journal);
+    let mut until = Instant::now() + timeout;
+    let mut lines = words::Progress::begin(planned);
+    let unfinished = |reason: &str| {
+        impossible(format!(
+            "PV {:?}: the move has not ended: {reason}; its data is safe; run the same command again to resume it",
+            name.as_str()
+        ))
+    };
+    loop {
+        let waits_for = match advance(requests, name, intended).await {
+            Ok(Advance::Made(write)) => {
+                lines.made(&write)?;
+                match write {
+                    MoveWrite::Finish => return lines.end(),
+                    MoveWrite::Record => intended = None,
+                    MoveWrite::DeleteClaim(..)
+                    | MoveWrite::CreateClaim(_)
+                    | MoveWrite::Reserve(..)
+                    | MoveWrite::Fence(..) => {}
+                }
+                until = Instant::now() + timeout;
+                continue;
+            }
+            Ok(Advance::Ended) => return lines.end(),
+            Ok(Advance::Changed) => "its objects change all the time".to_owned(),
+            Ok(Advance::Waiting(waiting)) => waiting.to_string(),
+            Ok(Advance::Stopped(problem)) => return Err(unfinished(&problem.to_string())),
+            // Whether the write was made shows in the next step.
+            Err(error @ MoveError::Request { .. }) => error.to_string(),
+            Err(
+                error @ (MoveError::Rejected { .. }
+                | MoveError::Unreadable { .. }
+                | MoveError::VolumeGone(_)),
+            ) => return Err(unfinished(&error.to_string())),
+        };
+        if Instant::now() >= until {
+            return Err(unfinished(&waits_for));
+        }
+        sleep(PAUSE).await;
+    }
+}

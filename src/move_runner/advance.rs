@@ -1,0 +1,195 @@
+//! One step of a move: reads until the step is known, then at most one write.
+
+use serde_json::Value;
+
+use super::requests::{MoveError, MoveRequests, StoredClaim, StoredVolume, Written};
+use crate::api::moves::{
+    claim_copy, claim_from, fence_patch, finish_patch, record_patch, reserve_patch,
+};
+use crate::model::annotations::CLAIM_COPY;
+use crate::model::{ClaimKey, Reservation, VolumeName};
+use crate::moves::{
+    ClaimRead, ClaimUsers, Goal, Journal, MoveEvidence, MoveProblem, MoveRead, MoveStep,
+    MoveWaiting, MoveWrite, SwapPartner, decide_move,
+};
+
+/// How far a move has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Advance {
+    /// This write was made.
+    Made(MoveWrite),
+    /// An object has changed between the read and the write: the step is decided again.
+    Changed,
+    /// It waits for this.
+    Waiting(MoveWaiting),
+    /// A person has to solve this.
+    Stopped(MoveProblem),
+    /// The volume has no journal: the move has ended.
+    Ended,
+}
+
+/// Makes the next step of the move of a volume. `intended` is the journal to begin with, or an undone one; without it the
+/// move is resumed.
+///
+/// # Errors
+///
+/// A request failed. Whether its write was made shows in the next call.
+pub async fn advance(
+    requests: &MoveRequests,
+    name: &VolumeName,
+    intended: Option<&Journal>,
+) -> Result<Advance, MoveError> {
+    let stored = requests.volume(name).await?.ok_or_else(|| MoveError::VolumeGone(name.clone()))?;
+    let Some(journal) = intended.or(stored.recorded.as_ref()).cloned() else {
+        return Ok(Advance::Ended);
+    };
+    let mut seen = Seen::new(requests, stored, journal);
+    loop {
+        match decide_move(&seen.evidence(), &seen.journal) {
+            MoveStep::Wait(waiting) => return Ok(Advance::Waiting(waiting)),
+            MoveStep::Stop(problem) => return Ok(Advance::Stopped(problem)),
+            MoveStep::Read(read) => seen.read(read).await?,
+            MoveStep::Write(write) => {
+                return Ok(match seen.write(&write).await? {
+                    Written::Made => Advance::Made(write),
+                    Written::Stale => Advance::Changed,
+                });
+            }
+        }
+    }
+}
+
+/// What was read for one step.
+struct Seen<'a> {
+    requests: &'a MoveRequests,
+    stored: StoredVolume,
+    journal: Journal,
+    holder: ClaimRead,
+    users: ClaimUsers,
+    target: ClaimRead,
+    abandoned: ClaimRead,
+    abandoned_users: ClaimUsers,
+    partner: SwapPartner,
+}
+
+impl<'a> Seen<'a> {
+    fn new(requests: &'a MoveRequests, stored: StoredVolume, journal: Journal) -> Self {
+        let partner = match &journal.goal {
+            Goal::Claim(_) => SwapPartner::None,
+            Goal::Swap(..) => SwapPartner::Unread,
+        };
+        Self {
+            requests,
+            stored,
+            journal,
+            holder: ClaimRead::Unread,
+            users: ClaimUsers::Unread,
+            target: ClaimRead::Unread,
+            abandoned: ClaimRead::Unread,
+            abandoned_users: ClaimUsers::Unread,
+            partner,
+        }
+    }
+
+    fn evidence(&self) -> MoveEvidence<'_> {
+        MoveEvidence {
+            volume: &self.stored.moved,
+            holder: &self.holder,
+            users: &self.users,
+            target: &self.target,
+            abandoned: &self.abandoned,
+            abandoned_users: &self.abandoned_users,
+            partner: &self.partner,
+            recorded: self.stored.recorded.as_ref(),
+        }
+    }
+
+    async fn read(&mut self, read: MoveRead) -> Result<(), MoveError> {
+        match read {
+            MoveRead::Holder => self.holder = self.claim(self.holder_key()).await?,
+            MoveRead::HolderUsers => self.users = self.users_of(self.holder_key()).await?,
+            MoveRead::Target => self.target = self.claim(Some(self.journal.goal.claim())).await?,
+            MoveRead::Abandoned => {
+                self.abandoned = self.claim(self.journal.abandoned()).await?;
+            }
+            MoveRead::AbandonedUsers => {
+                self.abandoned_users = self.users_of(self.journal.abandoned()).await?;
+            }
+            MoveRead::Partner => self.partner = self.read_partner().await?,
+        }
+        Ok(())
+    }
+
+    fn holder_key(&self) -> Option<&ClaimKey> {
+        match &self.stored.moved.reservation {
+            Reservation::Held(key, _) => Some(key),
+            Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(..) => None,
+        }
+    }
+
+    async fn claim(&self, key: Option<&ClaimKey>) -> Result<ClaimRead, MoveError> {
+        let Some(key) = key else { return Ok(ClaimRead::Absent) };
+        Ok(StoredClaim::state(self.requests.claim(key).await?.as_ref()))
+    }
+
+    async fn users_of(&self, key: Option<&ClaimKey>) -> Result<ClaimUsers, MoveError> {
+        match key {
+            Some(key) => self.requests.users(key).await,
+            None => Ok(ClaimUsers::Pods(Vec::new())),
+        }
+    }
+
+    async fn read_partner(&self) -> Result<SwapPartner, MoveError> {
+        let Goal::Swap(_, name) = &self.journal.goal else { return Ok(SwapPartner::None) };
+        let partner = self.requests.volume(name).await?.and_then(|partner| partner.recorded);
+        Ok(match partner {
+            Some(Journal { goal: Goal::Swap(to, with), origin_uid: Some(uid), .. })
+                if to == self.journal.origin && with == self.stored.moved.name =>
+            {
+                SwapPartner::Ready(uid)
+            }
+            Some(_) | None => SwapPartner::NotReady,
+        })
+    }
+
+    async fn write(&self, write: &MoveWrite) -> Result<Written, MoveError> {
+        let (requests, volume, journal) = (self.requests, &self.stored.moved, &self.journal);
+        match write {
+            MoveWrite::Record => {
+                let copy = self.new_copy().await?;
+                let patch = record_patch(volume, journal, copy.as_ref());
+                requests.patch_volume(&volume.name, &patch).await
+            }
+            MoveWrite::DeleteClaim(key, uid, version) => {
+                requests.delete_claim(key, uid, version).await
+            }
+            MoveWrite::CreateClaim(key) => {
+                let manifest = claim_from(&self.stored.object, &volume.name, key);
+                requests.create_claim(key, &manifest).await
+            }
+            MoveWrite::Reserve(key, uid) => {
+                let patch = reserve_patch(volume, key, uid);
+                requests.patch_volume(&volume.name, &patch).await
+            }
+            MoveWrite::Fence(key, uid, version) => {
+                requests.patch_claim(key, &fence_patch(uid, version, journal)).await
+            }
+            MoveWrite::Finish => {
+                let patch = finish_patch(volume, journal);
+                requests.patch_volume(&volume.name, &patch).await
+            }
+        }
+    }
+
+    /// Returns the copy of the claim that has the volume; nothing if the volume has a copy already, or no claim.
+    async fn new_copy(&self) -> Result<Option<Value>, MoveError> {
+        let recorded = &self.stored.object["metadata"]["annotations"][CLAIM_COPY];
+        let Reservation::Held(key, uid) = &self.stored.moved.reservation else { return Ok(None) };
+        if recorded.is_string() {
+            return Ok(None);
+        }
+        let claim = self.requests.claim(key).await?;
+        let claim = claim.filter(|claim| claim.claim.uid.as_ref() == Some(uid));
+        Ok(claim.map(|claim| claim_copy(&claim.object)))
+    }
+}

@@ -1,0 +1,130 @@
+//! Reads what the beginning of a move depends on.
+
+use super::requests::{MoveError, MoveRequests, StoredClaim, StoredVolume};
+use crate::api::moves::{claim_copy, claim_manifest, claim_of_volume};
+use crate::model::annotations::CLAIM_COPY;
+use crate::model::{ClaimKey, Reservation};
+use crate::moves::{
+    BeginEvidence, ClaimRead, ClaimUsers, Goal, Journal, MoveProblem, MoveWrite, begin_problems,
+    move_preview,
+};
+
+/// Whether a move can begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beginning {
+    /// What stands against it; empty if it can begin.
+    pub problems: Vec<MoveProblem>,
+    /// The writes that it would make.
+    pub writes: Vec<MoveWrite>,
+}
+
+/// Returns whether a move can begin with `journal`, and with which writes.
+///
+/// # Errors
+///
+/// A request failed: whether the move can begin is then not known.
+pub async fn beginning(
+    requests: &MoveRequests,
+    stored: &StoredVolume,
+    journal: &Journal,
+) -> Result<Beginning, MoveError> {
+    let target_key = journal.goal.claim();
+    let missing_permissions = missing_permissions(requests, stored, target_key).await?;
+    let holder = holder(requests, stored).await?;
+    let users = match (holder_key(stored), &holder) {
+        (Some(key), Some(_)) => requests.users(key).await?,
+        (Some(_) | None, _) => ClaimUsers::Pods(Vec::new()),
+    };
+    let target = StoredClaim::state(requests.claim(target_key).await?.as_ref());
+    let namespace = requests.namespace(&target_key.namespace).await?;
+    // In a namespace that is gone, or under a name that is taken, every creation is denied.
+    let can_ask =
+        namespace.is_some() && target == ClaimRead::Absent && missing_permissions.is_empty();
+    let creation_denial = match (&journal.goal, can_ask) {
+        (Goal::Claim(_), true) => {
+            creation_denial(requests, stored, holder.as_ref(), target_key).await?
+        }
+        (Goal::Claim(_) | Goal::Swap(..), _) => None,
+    };
+    let seen = BeginEvidence {
+        volume: &stored.moved,
+        journal,
+        holder: &StoredClaim::state(holder.as_ref()),
+        users: &users,
+        target: &target,
+        namespace: namespace.as_ref(),
+        audience: stored.volume.audience(&target_key.namespace),
+        missing_permissions: &missing_permissions,
+        creation_denial: creation_denial.as_deref(),
+    };
+    let writes = move_preview(&seen, stored.recorded.as_ref());
+    Ok(Beginning { problems: begin_problems(&seen), writes })
+}
+
+fn holder_key(stored: &StoredVolume) -> Option<&ClaimKey> {
+    match &stored.moved.reservation {
+        Reservation::Held(key, _) => Some(key),
+        Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(..) => None,
+    }
+}
+
+async fn holder(
+    requests: &MoveRequests,
+    stored: &StoredVolume,
+) -> Result<Option<StoredClaim>, MoveError> {
+    let Reservation::Held(key, uid) = &stored.moved.reservation else { return Ok(None) };
+    let claim = requests.claim(key).await?;
+    Ok(claim.filter(|claim| claim.claim.uid.as_ref() == Some(uid)))
+}
+
+/// The requests that the move makes and this account may not make.
+async fn missing_permissions(
+    requests: &MoveRequests,
+    stored: &StoredVolume,
+    target: &ClaimKey,
+) -> Result<Vec<Box<str>>, MoveError> {
+    const CLAIMS: &str = "persistentvolumeclaims";
+    let mut needed = vec![
+        ("get", "persistentvolumes", ""),
+        ("patch", "persistentvolumes", ""),
+        ("get", CLAIMS, &*target.namespace),
+        ("create", CLAIMS, &*target.namespace),
+    ];
+    if let Some(holder) = holder_key(stored) {
+        let of_holder = [("get", CLAIMS), ("delete", CLAIMS), ("list", "pods")];
+        needed.extend(of_holder.map(|(verb, resource)| (verb, resource, &*holder.namespace)));
+    }
+    needed.sort_unstable();
+    needed.dedup();
+    let mut missing = Vec::new();
+    for (verb, resource, namespace) in needed {
+        if !requests.may(verb, resource, namespace).await? {
+            let place = match namespace {
+                "" => String::new(),
+                namespace => format!(" in Namespace {namespace:?}"),
+            };
+            missing.push(format!("{verb} {resource}{place}").into());
+        }
+    }
+    Ok(missing)
+}
+
+/// Why the API server would not create the claim. It is asked without the name of the volume, which another claim may
+/// still have.
+async fn creation_denial(
+    requests: &MoveRequests,
+    stored: &StoredVolume,
+    holder: Option<&StoredClaim>,
+    target: &ClaimKey,
+) -> Result<Option<String>, MoveError> {
+    let recorded = stored.object["metadata"]["annotations"][CLAIM_COPY].as_str();
+    let copy = match (holder, recorded.and_then(|text| serde_json::from_str(text).ok())) {
+        (_, Some(recorded)) => recorded,
+        (Some(holder), None) => claim_copy(&holder.object),
+        (None, None) => claim_of_volume(&stored.object),
+    };
+    let denial = requests.creation_denial(target, &claim_manifest(&copy, target)).await?;
+    // In its own namespace, the new claim takes the place of the former one in the quota.
+    let leaves_room = holder.is_some_and(|holder| holder.claim.key.namespace == target.namespace);
+    Ok(denial.filter(|reason| !(leaves_room && reason.contains("exceeded quota"))))
+}

@@ -1,0 +1,12 @@
+//! Performs moves of volumes: reads what the next step depends on, and sends its write.
+//!
+//! Nothing is remembered between two steps, so that any process goes on with any move. Not here: which step is next
+//! (`moves`).
+
+mod advance;
+mod begin;
+mod requests;
+
+pub use advance::{Advance, advance};
+pub use begin::{Beginning, beginning};
+pub use requests::{MoveError, MoveRequests, StoredClaim, StoredVolume, Written};

@@ -9,7 +9,7 @@ use crate::installation::{certificates, install, overload};
 use crate::predictions::{backup, check, ci, explain, node_loss, overrides, pictures, tutorial};
 use crate::runner::Case;
 use crate::tenant_isolation::{restricted, tenancy, volume_labels};
-use crate::{local_disks, no_false_denials, provisioners, storage_lifecycle};
+use crate::{local_disks, moves, no_false_denials, provisioners, storage_lifecycle};
 
 /// Every case, in the order in which they start; those that take minutes only if `is_full`.
 pub(crate) fn all(is_full: bool) -> Vec<Case> {
@@ -57,6 +57,8 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         versions::CASES,
         yaml::CASES,
         lifetime::CASES,
+        moves::transfer::CASES,
+        moves::interrupted::CASES,
         &local_disks::cases(),
     ]
     .concat()

@@ -23,6 +23,7 @@ mod denials;
 mod harness;
 mod installation;
 mod local_disks;
+mod moves;
 mod no_false_denials;
 mod predictions;
 mod provisioners;

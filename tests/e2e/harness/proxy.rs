@@ -38,6 +38,10 @@ pub(crate) enum Trouble {
     Forgotten,
     /// Every write of a Secret waits until that is over.
     HeldSecrets,
+    /// After so many stored writes, nothing arrives any more.
+    AwayAfterWrites(usize),
+    /// The same, and of the last of them the answer is lost.
+    LostAnswer(usize),
 }
 
 /// A running proxy; it ends when dropped.
@@ -56,6 +60,7 @@ struct Counted {
     forgotten: AtomicUsize,
     cut: AtomicUsize,
     held: AtomicUsize,
+    writes: AtomicUsize,
 }
 
 #[derive(Clone)]
@@ -94,6 +99,7 @@ impl Proxy {
 
     /// From now on this goes wrong.
     pub(crate) fn set(&self, trouble: Trouble) {
+        self.counted.writes.store(0, Ordering::Relaxed);
         self.trouble.send_replace(trouble);
     }
 
@@ -110,6 +116,9 @@ impl Proxy {
             Trouble::Forgotten => self.counted.forgotten.load(Ordering::Relaxed),
             Trouble::Away => self.counted.cut.load(Ordering::Relaxed),
             Trouble::HeldSecrets => self.counted.held.load(Ordering::Relaxed),
+            Trouble::AwayAfterWrites(_) | Trouble::LostAnswer(_) => {
+                self.counted.writes.load(Ordering::Relaxed)
+            }
             Trouble::None | Trouble::LateClaims => 0,
         }
     }
@@ -148,12 +157,20 @@ async fn pass(State(upstream): State<Upstream>, request: Request) -> Response<Bo
             let mut trouble = upstream.trouble.clone();
             let _ = trouble.wait_for(|trouble| *trouble != Trouble::HeldSecrets).await;
         }
+        Trouble::AwayAfterWrites(count) | Trouble::LostAnswer(count)
+            if upstream.counted.writes.load(Ordering::Relaxed) >= count =>
+        {
+            return denial(StatusCode::BAD_GATEWAY);
+        }
         Trouble::Busy
         | Trouble::Forgotten
         | Trouble::HeldSecrets
+        | Trouble::AwayAfterWrites(_)
+        | Trouble::LostAnswer(_)
         | Trouble::None
         | Trouble::LateClaims => {}
     }
+    let is_stored = is_stored_write(&request);
     let is_of_claims = is_watch && request.uri().path().ends_with("/persistentvolumeclaims");
     let (head, body) = request.into_parts();
     let body = to_bytes(body, 16 << 20).await.unwrap_or_default();
@@ -161,11 +178,24 @@ async fn pass(State(upstream): State<Upstream>, request: Request) -> Response<Bo
     let Ok(response) = upstream.client.send(forwarded).await else {
         return denial(StatusCode::BAD_GATEWAY);
     };
+    if is_stored && response.status().is_success() {
+        let written = upstream.counted.writes.fetch_add(1, Ordering::Relaxed) + 1;
+        if trouble == Trouble::LostAnswer(written) {
+            return denial(StatusCode::BAD_GATEWAY);
+        }
+    }
     let (mut head, body) = response.into_parts();
     head.headers.remove(header::TRANSFER_ENCODING);
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(pump(body, sender, upstream, is_of_claims, is_watch));
     Response::from_parts(head, Body::new(Piped(receiver)))
+}
+
+/// Whether the request changes an object: neither a dry run nor a question about permissions does.
+fn is_stored_write(request: &Request) -> bool {
+    let is_dry_run = request.uri().query().is_some_and(|query| query.contains("dryRun"));
+    let is_question = request.uri().path().contains("/authorization.k8s.io/");
+    request.method() != "GET" && !is_dry_run && !is_question
 }
 
 fn is_of_secret(request: &Request) -> bool {

@@ -147,6 +147,10 @@ impl<'a> Objects<'a> {
             }},
         });
         json_patch::merge(&mut reserved, volume);
+        // The merge has dropped the null that removes the default storage.
+        if volume["spec"].get("nfs").is_some_and(Value::is_null) {
+            reserved["spec"]["nfs"] = Value::Null;
+        }
         let volume = self.volume_in_phase(name, "Bound", &reserved);
         let pointer = json!({
             "metadata": {"annotations": {

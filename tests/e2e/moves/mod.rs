@@ -1,0 +1,5 @@
+//! `bindery transfer`, `rename`, `swap`, `rescue` and `undo` beside the real API server and the in-tree binder.
+
+pub(crate) mod interrupted;
+mod scene;
+pub(crate) mod transfer;

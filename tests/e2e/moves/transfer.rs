@@ -1,0 +1,123 @@
+//! Moves from their first write to their last, and those that do not begin.
+
+use hyper::Method;
+use serde_json::json;
+
+use super::scene::{PATIENCE, Scene};
+use crate::eventually::eventually;
+use crate::plane::persona::{ADMIN, TENANT};
+use crate::plane::{Body, Peers, Plane, claim_path};
+use crate::runner::{Case, case};
+
+pub(crate) const CASES: &[Case] = &[
+    case!(a_claim_moves_to_another_namespace_and_back),
+    case!(a_deleted_claim_is_rescued_with_its_data),
+    case!(two_claims_exchange_their_volumes),
+    case!(everything_that_stands_against_a_move_is_reported_before_its_first_write),
+];
+
+fn scene(case: &str) -> Scene {
+    Scene::new(Plane::shared(Peers::WithBinder), case)
+}
+
+fn a_claim_moves_to_another_namespace_and_back() {
+    let scene = scene("transfer");
+    let before = scene.pair("data").claim;
+    let (from, to) = (scene.objects.namespace(), scene.to());
+    let claim = format!("pvc/{from}/data");
+    let planned = scene.bindery(&["transfer", &claim, "--to", to, "--dry-run"]).expect_ok();
+    assert_eq!(planned.lines().count(), 6, "{planned}");
+    assert_eq!(scene.plane.get(ADMIN, &claim_path(from, "data")).expect_ok(), before);
+    let printed = scene.bindery(&["transfer", &claim, "--to", to]).expect_ok();
+    assert_eq!(printed.matches('✓').count(), 5, "{printed}");
+    let moved = scene.expect_moved("data", to, "data", "Delete");
+    assert_eq!(scene.plane.get(ADMIN, &claim_path(from, "data")).code, 404);
+    for field in ["resources", "accessModes", "storageClassName", "volumeMode"] {
+        assert_eq!(moved["spec"][field], before["spec"][field], "{field}");
+    }
+    let again = scene.bindery(&["transfer", &claim, "--to", to]).expect_ok();
+    assert_eq!(again, "nothing is left to do: the move has ended\n");
+    scene.bindery(&["rename", "pvc/data", "renamed", "-n", to]).expect_ok();
+    scene.expect_moved("data", to, "renamed", "Delete");
+    scene.bindery(&["undo", "pvc/renamed", "-n", to]).expect_ok();
+    scene.expect_moved("data", to, "data", "Delete");
+}
+
+fn a_deleted_claim_is_rescued_with_its_data() {
+    let scene = scene("rescue");
+    let from = scene.objects.namespace();
+    for name in ["one", "two"] {
+        scene.pair_with(name, "Retain");
+        scene.delete(name);
+    }
+    // No copy of the claim was made: what its volume has is asked for.
+    let claim = format!("pvc/{from}/one");
+    scene.bindery(&["rescue", &claim]).expect_ok();
+    let stored = scene.plane.get(ADMIN, &claim_path(from, "one")).expect_ok();
+    assert_eq!(stored["status"]["phase"], "Bound");
+    let errors = scene.bindery(&["rescue", &claim]).expect_failed(1);
+    assert!(errors.contains("no PV is left"), "{errors}");
+    scene.bindery(&["rescue", &format!("ns/{from}")]).expect_ok();
+    let volume = scene.volume("two");
+    assert_eq!(volume["status"]["phase"], "Bound");
+    assert_eq!(volume["spec"]["persistentVolumeReclaimPolicy"], "Retain");
+}
+
+fn two_claims_exchange_their_volumes() {
+    let scene = scene("swap");
+    let from = scene.objects.namespace();
+    for name in ["one", "two"] {
+        scene.pair(name);
+    }
+    scene.bindery(&["swap", "pvc/one", "pvc/two", "-n", from]).expect_ok();
+    scene.expect_moved("one", from, "two", "Delete");
+    scene.expect_moved("two", from, "one", "Delete");
+    scene.bindery(&["undo", "pvc/one", "-n", from]).expect_ok();
+    for name in ["one", "two"] {
+        scene.expect_moved(name, from, name, "Delete");
+    }
+    let errors = scene.bindery(&["undo", "pvc/one", "-n", from]).expect_failed(1);
+    assert!(errors.contains("nothing to undo"), "{errors}");
+}
+
+fn everything_that_stands_against_a_move_is_reported_before_its_first_write() {
+    let scene = scene("problems");
+    let from = scene.objects.namespace();
+    let pair = scene.pair("data");
+    scene.other.claim("taken", &json!({}));
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "user"},
+        "spec": {
+            "containers": [{"name": "main", "image": "none.example/none"}],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+        },
+    });
+    scene.plane.kubectl(TENANT, &["-n", from, "create", "-f", "-"], &pod.to_string()).expect_ok();
+    let claim = format!("pvc/{from}/data");
+    let taken = format!("{}/taken", scene.to());
+    for (to, expected) in [
+        (&*taken, ["is used by pods: \"user\"", "exists and has another volume"]),
+        ("no-such-namespace", ["is used by pods: \"user\"", "does not exist; create it first"]),
+    ] {
+        let errors = scene.bindery(&["transfer", &claim, "--to", to]).expect_failed(1);
+        for sentence in expected {
+            assert!(errors.contains(sentence), "{errors}");
+        }
+    }
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "full"},
+        "spec": {"hard": {"persistentvolumeclaims": "0"}},
+    });
+    let quotas = format!("/api/v1/namespaces/{}/resourcequotas", scene.to());
+    scene.plane.request(ADMIN, Method::POST, &quotas, Body::json(&quota)).expect_ok();
+    // The API server has it in its cache after a moment.
+    eventually("the quota is reported", PATIENCE, || {
+        let errors = scene.bindery(&["transfer", &claim, "--to", scene.to()]).expect_failed(1);
+        let is_it = errors.contains("could not be created") && errors.contains("quota");
+        if is_it { Ok(()) } else { Err(errors) }
+    });
+    let restricted = scene.plane.kubeconfig(TENANT);
+    let errors = super::scene::bindery(&restricted, &["transfer", &claim, "--to", scene.to()]);
+    assert_ne!(errors.code, Some(0), "{errors:?}");
+    assert_eq!(scene.volume("data"), pair.volume);
+}

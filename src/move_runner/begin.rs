@@ -5,8 +5,8 @@ use crate::api::moves::{claim_copy, claim_manifest, claim_of_volume};
 use crate::model::annotations::CLAIM_COPY;
 use crate::model::{ClaimKey, Reservation};
 use crate::moves::{
-    BeginEvidence, ClaimRead, ClaimUsers, Goal, Journal, MoveProblem, MoveWrite, begin_problems,
-    move_preview,
+    BeginEvidence, ClaimRead, ClaimUsers, Direction, Goal, Journal, MoveProblem, MoveWrite,
+    begin_problems, move_preview,
 };
 
 /// Whether a move can begin.
@@ -29,7 +29,12 @@ pub async fn beginning(
     journal: &Journal,
 ) -> Result<Beginning, MoveError> {
     let target_key = journal.goal.claim();
-    let missing_permissions = missing_permissions(requests, stored, target_key).await?;
+    let missing_permissions = missing_permissions(requests, stored, journal).await?;
+    if !missing_permissions.is_empty() {
+        // What else stands against it cannot all be read.
+        let not_permitted = missing_permissions.into_iter().map(MoveProblem::NotPermitted);
+        return Ok(Beginning { problems: not_permitted.collect(), writes: Vec::new() });
+    }
     let holder = holder(requests, stored).await?;
     let users = match (holder_key(stored), &holder) {
         (Some(key), Some(_)) => requests.users(key).await?,
@@ -38,8 +43,7 @@ pub async fn beginning(
     let target = StoredClaim::state(requests.claim(target_key).await?.as_ref());
     let namespace = requests.namespace(&target_key.namespace).await?;
     // In a namespace that is gone, or under a name that is taken, every creation is denied.
-    let can_ask =
-        namespace.is_some() && target == ClaimRead::Absent && missing_permissions.is_empty();
+    let can_ask = namespace.is_some() && target == ClaimRead::Absent;
     let creation_denial = match (&journal.goal, can_ask) {
         (Goal::Claim(_), true) => {
             creation_denial(requests, stored, holder.as_ref(), target_key).await?
@@ -54,7 +58,6 @@ pub async fn beginning(
         target: &target,
         namespace: namespace.as_ref(),
         audience: stored.volume.audience(&target_key.namespace),
-        missing_permissions: &missing_permissions,
         creation_denial: creation_denial.as_deref(),
     };
     let writes = move_preview(&seen, stored.recorded.as_ref());
@@ -81,15 +84,22 @@ async fn holder(
 async fn missing_permissions(
     requests: &MoveRequests,
     stored: &StoredVolume,
-    target: &ClaimKey,
+    journal: &Journal,
 ) -> Result<Vec<Box<str>>, MoveError> {
     const CLAIMS: &str = "persistentvolumeclaims";
+    let target = journal.goal.claim();
     let mut needed = vec![
         ("get", "persistentvolumes", ""),
         ("patch", "persistentvolumes", ""),
         ("get", CLAIMS, &*target.namespace),
         ("create", CLAIMS, &*target.namespace),
+        ("get", "namespaces", &*target.namespace),
     ];
+    match journal.direction {
+        Direction::Forward => {}
+        // A claim that stays is fenced.
+        Direction::Back { .. } => needed.push(("patch", CLAIMS, &*target.namespace)),
+    }
     if let Some(holder) = holder_key(stored) {
         let of_holder = [("get", CLAIMS), ("delete", CLAIMS), ("list", "pods")];
         needed.extend(of_holder.map(|(verb, resource)| (verb, resource, &*holder.namespace)));

@@ -38,10 +38,10 @@ pub enum MoveError {
         /// Why it failed.
         error: RequestError,
     },
-    /// The API server rejected a write.
-    #[error("{what} was denied: {reason}")]
+    /// The API server rejected it.
+    #[error("{what}: the API server denies it: {reason}")]
     Rejected {
-        /// What was to be written.
+        /// What was asked for.
         what: String,
         /// Why it was rejected.
         reason: String,
@@ -130,7 +130,7 @@ impl MoveRequests {
         match self.send(Method::GET, path, None).await {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.status().is_some_and(is_absent) => Ok(None),
-            Err(error) => Err(MoveError::Request { what: what.to_owned(), error }),
+            Err(error) => Err(failed(what.to_owned(), error)),
         }
     }
 
@@ -170,7 +170,7 @@ impl MoveRequests {
         loop {
             let page = format!("{path}?limit={PAGE_OBJECTS}&continue={more}");
             let page = self.send(Method::GET, &page, None).await;
-            let page = page.map_err(|error| MoveError::Request { what: what.to_owned(), error })?;
+            let page = page.map_err(|error| failed(what.to_owned(), error))?;
             for item in items(&page).map_err(unreadable(what))? {
                 take(item).map_err(unreadable(what))?;
             }
@@ -282,11 +282,11 @@ impl MoveRequests {
         let path = format!("{}?dryRun=All", claims_path(&key.namespace));
         match self.send(Method::POST, &path, Some(manifest)).await {
             Ok(_) => Ok(None),
-            Err(error) => match error.status() {
-                Some(status) if (400..500).contains(&status.code) && status.code != 429 => {
-                    Ok(Some(status.message.clone()))
-                }
-                Some(_) | None => Err(MoveError::Request { what: claim_text(key), error }),
+            Err(error) => match failed(claim_text(key), error) {
+                MoveError::Rejected { reason, .. } => Ok(Some(reason)),
+                error @ (MoveError::Request { .. }
+                | MoveError::Unreadable { .. }
+                | MoveError::VolumeGone(_)) => Err(error),
             },
         }
     }
@@ -328,7 +328,7 @@ impl MoveRequests {
         let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
         let what = "the permissions of this account";
         let answer = self.send(Method::POST, path, Some(&review)).await;
-        let answer = answer.map_err(|error| MoveError::Request { what: what.to_owned(), error })?;
+        let answer = answer.map_err(|error| failed(what.to_owned(), error))?;
         let answer: Value = serde_json::from_str(&answer).map_err(unreadable(what))?;
         Ok(answer["status"]["allowed"].as_bool().unwrap_or_default())
     }
@@ -365,10 +365,17 @@ fn written(
     let Err(error) = sent else { return Ok(Written::Made) };
     match error.status() {
         Some(status) if status.code == 409 || is_absent(status) => Ok(Written::Stale),
+        Some(_) | None => Err(failed(what(), error)),
+    }
+}
+
+/// The error of a request: one that the API server rejects is not sent again.
+fn failed(what: String, error: RequestError) -> MoveError {
+    match error.status() {
         Some(status) if (400..500).contains(&status.code) && status.code != 429 => {
-            Err(MoveError::Rejected { what: what(), reason: status.message.clone() })
+            MoveError::Rejected { what, reason: status.message.clone() }
         }
-        Some(_) | None => Err(MoveError::Request { what: what(), error }),
+        Some(_) | None => MoveError::Request { what, error },
     }
 }
 

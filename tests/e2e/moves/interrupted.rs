@@ -21,7 +21,7 @@ fn cuts(writes: usize) -> impl Iterator<Item = Trouble> {
 }
 
 /// Runs the command until it is cut off.
-fn cut_off(scene: &Scene, proxy: &Proxy, trouble: Trouble, arguments: &[&str]) {
+fn cut_off(scene: &Scene<'_>, proxy: &Proxy, trouble: Trouble, arguments: &[&str]) {
     let kubeconfig = proxy.kubeconfig(scene.plane, ADMIN);
     proxy.set(trouble);
     let arguments = [arguments, &["--timeout", "1s", "--request-timeout", "5s"]].concat();

@@ -18,10 +18,10 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) const MOVE: &str = "/metadata/annotations/bindery.dev~1move";
 
 /// A namespace with claims, and another one.
-pub(super) struct Scene {
-    pub(super) plane: &'static Plane,
-    pub(super) objects: Objects<'static>,
-    pub(super) other: Objects<'static>,
+pub(super) struct Scene<'a> {
+    pub(super) plane: &'a Plane,
+    pub(super) objects: Objects<'a>,
+    pub(super) other: Objects<'a>,
 }
 
 /// What the command printed, and its exit code.
@@ -57,8 +57,8 @@ impl From<Output> for Printed {
     }
 }
 
-impl Scene {
-    pub(super) fn new(plane: &'static Plane, case: &str) -> Self {
+impl<'a> Scene<'a> {
+    pub(super) fn new(plane: &'a Plane, case: &str) -> Self {
         let (objects, other) = (plane.objects(case), plane.objects(&format!("{case}-to")));
         Self { plane, objects, other }
     }

@@ -1,22 +1,25 @@
 //! Moves from their first write to their last, and those that do not begin.
 
+use bindery::rules::mutations::all_on;
 use hyper::Method;
 use serde_json::json;
 
 use super::scene::{PATIENCE, Scene};
 use crate::eventually::eventually;
-use crate::plane::persona::{ADMIN, TENANT};
-use crate::plane::{Body, Peers, Plane, claim_path};
+use crate::installed::{Installed, Registered};
+use crate::plane::persona::{ADMIN, STORAGE_ADMIN, TENANT};
+use crate::plane::{Body, Peers, Plane, claim_path, volume_path};
 use crate::runner::{Case, case};
 
 pub(crate) const CASES: &[Case] = &[
     case!(a_claim_moves_to_another_namespace_and_back),
     case!(a_deleted_claim_is_rescued_with_its_data),
     case!(two_claims_exchange_their_volumes),
+    case!(our_own_rules_pass_every_step_and_deny_the_sequence_by_hand),
     case!(everything_that_stands_against_a_move_is_reported_before_its_first_write),
 ];
 
-fn scene(case: &str) -> Scene {
+fn scene(case: &str) -> Scene<'static> {
     Scene::new(Plane::shared(Peers::WithBinder), case)
 }
 
@@ -80,6 +83,33 @@ fn two_claims_exchange_their_volumes() {
     assert!(errors.contains("nothing to undo"), "{errors}");
 }
 
+fn our_own_rules_pass_every_step_and_deny_the_sequence_by_hand() {
+    let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
+    let _installed = Installed::under(all_on(), &plane, Registered::Everything);
+    let scene = Scene::new(&plane, "ruled");
+    let (from, to) = (scene.objects.namespace(), scene.to());
+    for name in ["one", "two"] {
+        scene.pair(name);
+    }
+    // By hand: the PV is pointed at the new claim while the former one has it, or at none.
+    let path = volume_path(&scene.objects.name("one"));
+    eventually("the rules are in force", PATIENCE, || {
+        let free = json!({"spec": {"claimRef": null}});
+        let reply = plane.request(STORAGE_ADMIN, Method::PATCH, &path, Body::merge_patch(&free));
+        let is_denied = reply.code == 403 && reply.to_string().contains("[bound-volume-claim-ref]");
+        if is_denied { Ok(()) } else { Err(reply.to_string()) }
+    });
+    let named = json!({"spec": {"claimRef": {"namespace": to, "name": "one", "uid": null}}});
+    let reply = plane.request(STORAGE_ADMIN, Method::PATCH, &path, Body::merge_patch(&named));
+    assert!(reply.expect_denied(403).contains("[bound-volume-claim-ref]"));
+    scene.bindery(&["transfer", &format!("pvc/{from}/one"), "--to", to]).expect_ok();
+    scene.expect_moved("one", to, "one", "Delete");
+    scene.bindery(&["undo", &format!("pvc/{to}/one")]).expect_ok();
+    scene.bindery(&["swap", "pvc/one", "pvc/two", "-n", from]).expect_ok();
+    scene.expect_moved("one", from, "two", "Delete");
+    scene.expect_moved("two", from, "one", "Delete");
+}
+
 fn everything_that_stands_against_a_move_is_reported_before_its_first_write() {
     let scene = scene("problems");
     let from = scene.objects.namespace();
@@ -110,6 +140,11 @@ fn everything_that_stands_against_a_move_is_reported_before_its_first_write() {
     });
     let quotas = format!("/api/v1/namespaces/{}/resourcequotas", scene.to());
     scene.plane.request(ADMIN, Method::POST, &quotas, Body::json(&quota)).expect_ok();
+    // As the quota controller, which is not among the peers, would write it.
+    let zero = json!({"persistentvolumeclaims": "0"});
+    let status = Body::merge_patch(&json!({"status": {"hard": zero, "used": zero}}));
+    let path = format!("{quotas}/full/status");
+    scene.plane.request(ADMIN, Method::PATCH, &path, status).expect_ok();
     // The API server has it in its cache after a moment.
     eventually("the quota is reported", PATIENCE, || {
         let errors = scene.bindery(&["transfer", &claim, "--to", scene.to()]).expect_failed(1);
@@ -118,6 +153,7 @@ fn everything_that_stands_against_a_move_is_reported_before_its_first_write() {
     });
     let restricted = scene.plane.kubeconfig(TENANT);
     let errors = super::scene::bindery(&restricted, &["transfer", &claim, "--to", scene.to()]);
-    assert_ne!(errors.code, Some(0), "{errors:?}");
+    let errors = errors.expect_failed(1);
+    assert!(errors.contains("denies it") && errors.contains("forbidden"), "{errors}");
     assert_eq!(scene.volume("data"), pair.volume);
 }

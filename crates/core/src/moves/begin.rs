@@ -22,8 +22,6 @@ pub struct BeginEvidence<'a> {
     pub namespace: Option<&'a Namespace>,
     /// What the marks of the volume say about the claims of that namespace.
     pub audience: Audience<'a>,
-    /// The requests that the move makes and the account may not make.
-    pub missing_permissions: &'a [Box<str>],
     /// Why the API server would not create the claim.
     pub creation_denial: Option<&'a str>,
 }
@@ -35,8 +33,6 @@ pub fn begin_problems(seen: &BeginEvidence<'_>) -> Vec<MoveProblem> {
     problems.extend(holder_problems(seen));
     problems.extend(target_problem(seen));
     problems.extend(namespace_problem(seen));
-    let permissions = seen.missing_permissions.iter();
-    problems.extend(permissions.map(|request| MoveProblem::NotPermitted(request.clone())));
     let denial = seen.creation_denial.map(Box::from);
     let key = seen.journal.goal.claim();
     problems.extend(denial.map(|reason| MoveProblem::CreateDenied(key.clone(), reason)));

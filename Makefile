@@ -57,10 +57,10 @@ e2e: kube
 	$(CARGO_TEST) --test e2e -- --strict $(CASES)
 
 # The histories of made-up clusters beside Kubernetes' own binder, random changes that check predicts, scenarios of
-# storage beside the real controllers, the lives of local disks, what takes minutes on a real server, and every rule by
+# storage beside the real controllers, the lives of local disks, moves of volumes, what takes minutes on a real server, and every rule by
 # every requester, with the harm that its hazards do where Bindery is not installed: at their full count.
 histories: kube
-	$(CARGO_TEST) --test e2e -- --strict --full differential:: failures:: check:: node_loss:: storage_lifecycle:: local_disks:: no_false_denials:: denials::rules::
+	$(CARGO_TEST) --test e2e -- --strict --full differential:: failures:: check:: node_loss:: storage_lifecycle:: local_disks:: moves:: no_false_denials:: denials::rules::
 
 # An installation under load at its full counts: 200 restarts, 1,000 renewals of its certificate and 200 of its
 # CA, outages of a minute. Twenty minutes.

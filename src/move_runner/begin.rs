@@ -1,6 +1,6 @@
 //! Reads what the beginning of a move depends on.
 
-use super::requests::{MoveError, MoveRequests, StoredClaim, StoredVolume};
+use super::requests::{MoveError, MoveRequests, Permission, StoredClaim, StoredVolume};
 use crate::api::moves::{claim_copy, claim_manifest, claim_of_volume};
 use crate::model::annotations::CLAIM_COPY;
 use crate::model::{ClaimKey, Reservation};
@@ -36,9 +36,9 @@ pub async fn beginning(
         return Ok(Beginning { problems: not_permitted.collect(), writes: Vec::new() });
     }
     let holder = holder(requests, stored).await?;
-    let users = match (holder_key(stored), &holder) {
-        (Some(key), Some(_)) => requests.users(key).await?,
-        (Some(_) | None, _) => ClaimUsers::Pods(Vec::new()),
+    let (users, recreator) = match (holder_key(stored), &holder) {
+        (Some(key), Some(_)) => (requests.users(key).await?, requests.recreator(key).await?),
+        (Some(_) | None, _) => (ClaimUsers::Pods(Vec::new()), None),
     };
     let target = StoredClaim::state(requests.claim(target_key).await?.as_ref());
     let namespace = requests.namespace(&target_key.namespace).await?;
@@ -55,6 +55,7 @@ pub async fn beginning(
         journal,
         holder: &StoredClaim::state(holder.as_ref()),
         users: &users,
+        recreator: recreator.as_ref(),
         target: &target,
         namespace: namespace.as_ref(),
         audience: stored.volume.audience(&target_key.namespace),
@@ -87,33 +88,35 @@ async fn missing_permissions(
     journal: &Journal,
 ) -> Result<Vec<Box<str>>, MoveError> {
     const CLAIMS: &str = "persistentvolumeclaims";
-    let target = journal.goal.claim();
+    let target = &*journal.goal.claim().namespace;
     let mut needed = vec![
-        ("get", "persistentvolumes", ""),
-        ("patch", "persistentvolumes", ""),
-        ("get", CLAIMS, &*target.namespace),
-        ("create", CLAIMS, &*target.namespace),
-        ("get", "namespaces", &*target.namespace),
+        ("get", "", "persistentvolumes", ""),
+        ("patch", "", "persistentvolumes", ""),
+        ("get", "", CLAIMS, target),
+        ("create", "", CLAIMS, target),
+        ("get", "", "namespaces", target),
     ];
     match journal.direction {
         Direction::Forward => {}
         // A claim that stays is fenced.
-        Direction::Back { .. } => needed.push(("patch", CLAIMS, &*target.namespace)),
+        Direction::Back { .. } => needed.push(("patch", "", CLAIMS, target)),
     }
     if let Some(holder) = holder_key(stored) {
-        let of_holder = [("get", CLAIMS), ("delete", CLAIMS), ("list", "pods")];
-        needed.extend(of_holder.map(|(verb, resource)| (verb, resource, &*holder.namespace)));
+        let holder = &*holder.namespace;
+        needed.extend([
+            ("get", "", CLAIMS, holder),
+            ("delete", "", CLAIMS, holder),
+            ("list", "", "pods", holder),
+            ("list", "apps", "statefulsets", holder),
+        ]);
     }
     needed.sort_unstable();
     needed.dedup();
     let mut missing = Vec::new();
-    for (verb, resource, namespace) in needed {
-        if !requests.may(verb, resource, namespace).await? {
-            let place = match namespace {
-                "" => String::new(),
-                namespace => format!(" in Namespace {namespace:?}"),
-            };
-            missing.push(format!("{verb} {resource}{place}").into());
+    for (verb, group, resource, namespace) in needed {
+        let permission = Permission { verb, group, resource, namespace: namespace.into() };
+        if !requests.may(&permission).await? {
+            missing.push(permission.to_string().into());
         }
     }
     Ok(missing)

@@ -9,4 +9,4 @@ mod requests;
 
 pub use advance::{Advance, advance};
 pub use begin::{Beginning, beginning};
-pub use requests::{MoveError, MoveRequests, StoredClaim, StoredVolume, Written};
+pub use requests::{MoveError, MoveRequests, Permission, StoredClaim, StoredVolume, Written};

@@ -1,5 +1,8 @@
 //! The requests of a move, each with a deadline and sent once.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::Method;
@@ -11,13 +14,14 @@ use crate::api::list::items;
 use crate::api::moves::journal;
 use crate::api::namespace::namespace;
 use crate::api::pods::any_pod;
+use crate::api::stateful_set::stateful_set;
 use crate::api::volume::{Wanted, volume};
 use crate::client::request::{RequestError, escaped, is_absent, request, send_text};
 use crate::model::annotations::{MOVE, MOVE_UNDONE};
 use crate::model::{
     Claim, ClaimKey, ClaimPhase, Namespace, ResourceVersion, Stage, Uid, Volume, VolumeName,
 };
-use crate::moves::{ClaimRead, ClaimUsers, Journal, LiveClaim, MovedVolume};
+use crate::moves::{ClaimRead, ClaimUsers, Journal, LiveClaim, MovedVolume, Recreator};
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";
 
@@ -108,12 +112,38 @@ pub struct StoredClaim {
 pub struct MoveRequests {
     client: Client,
     deadline: Duration,
+    /// What the account may do, as it was answered before: many moves ask the same.
+    permissions: Arc<Mutex<BTreeMap<Permission, bool>>>,
+}
+
+/// A kind of request: verb, API group, resource, and the namespace or nothing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Permission {
+    /// The verb.
+    pub verb: &'static str,
+    /// The API group; empty for the core group.
+    pub group: &'static str,
+    /// The resource.
+    pub resource: &'static str,
+    /// The namespace; empty for the whole cluster.
+    pub namespace: Box<str>,
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.verb, self.resource)?;
+        if self.namespace.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " in Namespace {:?}", self.namespace)
+        }
+    }
 }
 
 impl MoveRequests {
     /// Requests through this client, each of which may take this long.
     pub fn new(client: Client, deadline: Duration) -> Self {
-        Self { client, deadline }
+        Self { client, deadline, permissions: Arc::default() }
     }
 
     async fn send(
@@ -314,13 +344,13 @@ impl MoveRequests {
     /// # Errors
     ///
     /// There was no answer.
-    pub async fn may(
-        &self,
-        verb: &str,
-        resource: &str,
-        namespace: &str,
-    ) -> Result<bool, MoveError> {
-        let attributes = json!({"verb": verb, "resource": resource, "namespace": namespace});
+    pub async fn may(&self, permission: &Permission) -> Result<bool, MoveError> {
+        if let Some(known) = self.lock_permissions().get(permission) {
+            return Ok(*known);
+        }
+        let Permission { verb, group, resource, namespace } = permission;
+        let attributes =
+            json!({"verb": verb, "group": group, "resource": resource, "namespace": namespace});
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": attributes},
@@ -330,7 +360,36 @@ impl MoveRequests {
         let answer = self.send(Method::POST, path, Some(&review)).await;
         let answer = answer.map_err(|error| failed(what.to_owned(), error))?;
         let answer: Value = serde_json::from_str(&answer).map_err(unreadable(what))?;
-        Ok(answer["status"]["allowed"].as_bool().unwrap_or_default())
+        let is_allowed = answer["status"]["allowed"].as_bool().unwrap_or_default();
+        let _ = self.lock_permissions().insert(permission.clone(), is_allowed);
+        Ok(is_allowed)
+    }
+
+    fn lock_permissions(&self) -> MutexGuard<'_, BTreeMap<Permission, bool>> {
+        self.permissions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the StatefulSet that would create this claim again, and the most replicas with which it does not; nothing if
+    /// none would.
+    ///
+    /// # Errors
+    ///
+    /// The list failed, or a StatefulSet cannot be read: whether one would is then not known.
+    pub async fn recreator(&self, key: &ClaimKey) -> Result<Option<Recreator>, MoveError> {
+        let path = format!("/apis/apps/v1/namespaces/{}/statefulsets", escaped(&key.namespace));
+        let what = format!("the StatefulSets of Namespace {:?}", &*key.namespace);
+        let mut found = None;
+        let take = |text: &str| {
+            if let Some(set) = stateful_set(text)?
+                && let Some(number) = set.replica_of(&key.name)
+            {
+                let replicas = number - set.ordinals.start;
+                found = Some(Recreator { name: set.name.into(), replicas });
+            }
+            Ok(())
+        };
+        self.list(&path, &what, take).await?;
+        Ok(found)
     }
 }
 

@@ -13,7 +13,9 @@ use crate::{local_disks, moves, no_false_denials, provisioners, storage_lifecycl
 
 /// Every case, in the order in which they start; those that take minutes only if `is_full`.
 pub(crate) fn all(is_full: bool) -> Vec<Case> {
-    let lengthy = [failures::LENGTHY, rules::LENGTHY, &local_disks::lengthy()].concat();
+    let lengthy =
+        [failures::LENGTHY, rules::LENGTHY, moves::thieves::LENGTHY, &local_disks::lengthy()]
+            .concat();
     [
         if is_full { &lengthy[..] } else { &[] },
         differential::CASES,
@@ -59,6 +61,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         lifetime::CASES,
         moves::transfer::CASES,
         moves::interrupted::CASES,
+        moves::thieves::CASES,
         &local_disks::cases(),
     ]
     .concat()

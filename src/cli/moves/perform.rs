@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::planned::{PlannedMove, impossible};
@@ -37,28 +36,41 @@ pub(super) async fn perform(
         print(&readable(&previews))?;
         return Ok(Exit::Clean);
     }
-    let limit = Arc::new(Semaphore::new(MOVES_COUNT_MAX.max(moves.len().min(2))));
-    let mut running = JoinSet::new();
-    for planned in moves {
-        let (planned, timeout) = (planned.clone(), arguments.timeout);
-        let (requests, limit) = (requests.clone(), limit.clone());
-        running.spawn(async move {
-            // It is never closed.
-            let _permit = limit.acquire_owned().await;
-            perform_one(&requests, &planned, timeout).await
-        });
-    }
-    let mut failures = Vec::new();
-    while let Some(ended) = running.join_next().await {
-        match ended {
-            Ok(Ok(())) => {}
-            Ok(Err(failure)) => failures.push(failure),
-            Err(panic) => failures.push(impossible(panic.to_string())),
-        }
-    }
+    let (requests, timeout) = (requests.clone(), arguments.timeout);
+    let ended = for_each(moves, move |planned| {
+        let requests = requests.clone();
+        async move { perform_one(&requests, &planned, timeout).await }
+    });
+    let failures: Vec<Failure> = ended.await.into_iter().filter_map(Result::err).collect();
     let Some(first) = failures.first() else { return Ok(Exit::Clean) };
     let messages: Vec<&str> = failures.iter().map(|failure| failure.message.as_str()).collect();
     Err(Failure { exit: first.exit, message: messages.join("\n") })
+}
+
+/// Runs `work` for all moves, at most [`MOVES_COUNT_MAX`] at a time, and returns the results in their order.
+async fn for_each<T, F>(
+    moves: &[PlannedMove],
+    work: impl Fn(PlannedMove) -> F,
+) -> Vec<Result<T, Failure>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+{
+    let limit = Arc::new(Semaphore::new(MOVES_COUNT_MAX));
+    let mut running = Vec::new();
+    for planned in moves {
+        let (work, limit) = (work(planned.clone()), Arc::clone(&limit));
+        running.push(tokio::spawn(async move {
+            // It is never closed.
+            let _permit = limit.acquire_owned().await;
+            work.await
+        }));
+    }
+    let mut results = Vec::new();
+    for running in running {
+        results.push(running.await.unwrap_or_else(|panic| Err(impossible(panic.to_string()))));
+    }
+    results
 }
 
 /// The writes of all moves, as text.
@@ -67,21 +79,14 @@ pub(super) async fn perform(
 ///
 /// Everything that stands against any of them, a line each: then none begins.
 async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<String, Failure> {
-    let mut checking = JoinSet::new();
-    for (index, planned) in moves.iter().enumerate() {
-        let (requests, planned) = (requests.clone(), planned.clone());
-        checking.spawn(async move {
-            (index, beginning(&requests, &planned.stored, &planned.journal).await)
-        });
-    }
-    let mut checked = Vec::new();
-    while let Some(ended) = checking.join_next().await {
-        let (index, beginning) = ended.map_err(|panic| impossible(panic.to_string()))?;
-        checked.push((index, beginning?));
-    }
-    checked.sort_by_key(|(index, _)| *index);
+    let requests = requests.clone();
+    let checked = for_each(moves, move |planned| {
+        let requests = requests.clone();
+        async move { Ok(beginning(&requests, &planned.stored, &planned.journal).await?) }
+    });
     let (mut text, mut problems) = (String::new(), Vec::new());
-    for ((_, beginning), planned) in checked.iter().zip(moves) {
+    for (beginning, planned) in checked.await.into_iter().zip(moves) {
+        let beginning = beginning?;
         text += &words::preview(planned, &beginning.writes);
         // A move that has begun is resumed: what it waits for shows on the way.
         if !planned.is_begun() {

@@ -2,4 +2,5 @@
 
 pub(crate) mod interrupted;
 mod scene;
+pub(crate) mod thieves;
 pub(crate) mod transfer;

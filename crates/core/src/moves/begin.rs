@@ -1,6 +1,6 @@
 //! What stands against a move before its first write: all of it at once.
 
-use super::evidence::{ClaimRead, ClaimUsers, MovedVolume};
+use super::evidence::{ClaimRead, ClaimUsers, MovedVolume, Recreator};
 use super::journal::{Goal, Journal};
 use super::problem::MoveProblem;
 use crate::model::{Audience, Deletion, Namespace, Reservation, VolumePhase};
@@ -16,6 +16,8 @@ pub struct BeginEvidence<'a> {
     pub holder: &'a ClaimRead,
     /// The pods that name it.
     pub users: &'a ClaimUsers,
+    /// The StatefulSet that would create that claim again; absent if none would.
+    pub recreator: Option<&'a Recreator>,
     /// The claim of the name to which the move leads.
     pub target: &'a ClaimRead,
     /// Its namespace; absent if there is none.
@@ -60,19 +62,23 @@ fn volume_problem(volume: &MovedVolume) -> Option<MoveProblem> {
 }
 
 /// What stands against the deletion of the claim that has the volume.
-fn holder_problems(seen: &BeginEvidence<'_>) -> Option<MoveProblem> {
-    let Reservation::Held(key, uid) = &seen.volume.reservation else { return None };
-    let ClaimRead::Present(claim) = seen.holder else { return None };
+fn holder_problems(seen: &BeginEvidence<'_>) -> Vec<MoveProblem> {
+    let Reservation::Held(key, uid) = &seen.volume.reservation else { return Vec::new() };
+    let ClaimRead::Present(claim) = seen.holder else { return Vec::new() };
     if claim.uid != *uid || key == seen.journal.goal.claim() {
-        return None;
+        return Vec::new();
     }
-    match (&claim.volume, seen.users) {
-        (None, _) => Some(MoveProblem::NotBound(key.clone())),
-        (Some(_), ClaimUsers::Pods(pods)) if !pods.is_empty() => {
-            Some(MoveProblem::InUse(key.clone(), pods.clone()))
-        }
-        (Some(_), ClaimUsers::Pods(_) | ClaimUsers::Unread) => None,
+    if claim.volume.is_none() {
+        return vec![MoveProblem::NotBound(key.clone())];
     }
+    let pods = match seen.users {
+        ClaimUsers::Pods(pods) if !pods.is_empty() => Some(pods.clone()),
+        ClaimUsers::Pods(_) | ClaimUsers::Unread => None,
+    };
+    let in_use = pods.map(|pods| MoveProblem::InUse(key.clone(), pods));
+    let recreator = seen.recreator.cloned();
+    let recreated = recreator.map(|set| MoveProblem::Recreated(key.clone(), set));
+    in_use.into_iter().chain(recreated).collect()
 }
 
 fn target_problem(seen: &BeginEvidence<'_>) -> Option<MoveProblem> {

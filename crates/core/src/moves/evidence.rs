@@ -83,6 +83,15 @@ pub enum ClaimUsers {
     Pods(Vec<Box<str>>),
 }
 
+/// A StatefulSet that creates a claim again once it is deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recreator {
+    /// Its name.
+    pub name: Box<str>,
+    /// The largest number of replicas with which it does not.
+    pub replicas: u32,
+}
+
 /// The other volume of a swap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SwapPartner {

@@ -16,7 +16,9 @@ mod waiting;
 
 pub use begin::{BeginEvidence, begin_problems};
 pub use decision::{MoveRead, MoveStep, MoveWrite, decide_move};
-pub use evidence::{ClaimRead, ClaimUsers, LiveClaim, MoveEvidence, MovedVolume, SwapPartner};
+pub use evidence::{
+    ClaimRead, ClaimUsers, LiveClaim, MoveEvidence, MovedVolume, Recreator, SwapPartner,
+};
 pub use journal::{Direction, Goal, Journal};
 pub use preview::move_preview;
 pub use problem::MoveProblem;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::evidence::Recreator;
 use super::waiting::pods_text;
 use crate::model::{ClaimKey, VolumeName, VolumePhase};
 
@@ -16,10 +17,10 @@ pub enum MoveProblem {
     NameTaken(ClaimKey),
     /// The claim is used by these pods.
     InUse(ClaimKey, Vec<Box<str>>),
+    /// The claim would be created again by this StatefulSet.
+    Recreated(ClaimKey, Recreator),
     /// The claim has no volume.
     NotBound(ClaimKey),
-    /// The claim is being deleted.
-    ClaimTerminating(ClaimKey),
     /// The volume is in a phase in which it cannot be moved.
     Phase(VolumeName, VolumePhase),
     /// The volume has no claim and never had one.
@@ -58,13 +59,14 @@ impl fmt::Display for MoveProblem {
                 "PVC \"{claim}\" is used by pods: {}; their volume would be unmounted; scale their workload to 0 first",
                 pods_text(pods)
             ),
+            Self::Recreated(claim, Recreator { name, replicas }) => write!(
+                f,
+                "StatefulSet {name:?} would create PVC \"{claim}\" again, and its pod would start with an empty PV; scale it to \
+                 {replicas} first"
+            ),
             Self::NotBound(claim) => {
                 write!(f, "PVC \"{claim}\" has no PV; there is nothing to move")
             }
-            Self::ClaimTerminating(claim) => write!(
-                f,
-                "PVC \"{claim}\" is being deleted; its volume can be moved once it is gone; use: bindery rescue pvc/{claim}"
-            ),
             Self::Phase(volume, phase) => write!(
                 f,
                 "PV {:?} has phase {phase}; only a PV that is Bound, or Released with reclaim policy Retain, can be moved",

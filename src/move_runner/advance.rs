@@ -4,9 +4,8 @@ use serde_json::Value;
 
 use super::requests::{MoveError, MoveRequests, StoredClaim, StoredVolume, Written};
 use crate::api::moves::{
-    claim_copy, claim_from, fence_patch, finish_patch, record_patch, reserve_patch,
+    claim_copy, claim_from, fence_patch, finish_patch, record_patch, recorded_copy, reserve_patch,
 };
-use crate::model::annotations::CLAIM_COPY;
 use crate::model::{ClaimKey, Reservation, VolumeName};
 use crate::moves::{
     ClaimRead, ClaimUsers, Goal, Journal, MoveEvidence, MoveProblem, MoveRead, MoveStep,
@@ -24,12 +23,12 @@ pub enum Advance {
     Waiting(MoveWaiting),
     /// A person has to solve this.
     Stopped(MoveProblem),
-    /// The volume has no journal: the move has ended.
+    /// The move has ended.
     Ended,
 }
 
-/// Makes the next step of the move of a volume. `intended` is the journal to begin with, or an undone one; without it the
-/// move is resumed.
+/// Makes the next step of the move of a volume that `journal` describes. `is_begun` says whether the journal was seen on the
+/// volume before.
 ///
 /// # Errors
 ///
@@ -37,17 +36,16 @@ pub enum Advance {
 pub async fn advance(
     requests: &MoveRequests,
     name: &VolumeName,
-    intended: Option<&Journal>,
+    journal: &Journal,
+    is_begun: bool,
 ) -> Result<Advance, MoveError> {
     let stored = requests.volume(name).await?.ok_or_else(|| MoveError::VolumeGone(name.clone()))?;
-    let Some(journal) = intended.or(stored.recorded.as_ref()).cloned() else {
-        return Ok(Advance::Ended);
-    };
-    let mut seen = Seen::new(requests, stored, journal);
+    let mut seen = Seen::new(requests, stored, journal.clone(), is_begun);
     loop {
         match decide_move(&seen.evidence(), &seen.journal) {
             MoveStep::Wait(waiting) => return Ok(Advance::Waiting(waiting)),
             MoveStep::Stop(problem) => return Ok(Advance::Stopped(problem)),
+            MoveStep::End => return Ok(Advance::Ended),
             MoveStep::Read(read) => seen.read(read).await?,
             MoveStep::Write(write) => {
                 return Ok(match seen.write(&write).await? {
@@ -70,10 +68,16 @@ struct Seen<'a> {
     abandoned: ClaimRead,
     abandoned_users: ClaimUsers,
     partner: SwapPartner,
+    is_begun: bool,
 }
 
 impl<'a> Seen<'a> {
-    fn new(requests: &'a MoveRequests, stored: StoredVolume, journal: Journal) -> Self {
+    fn new(
+        requests: &'a MoveRequests,
+        stored: StoredVolume,
+        journal: Journal,
+        is_begun: bool,
+    ) -> Self {
         let partner = match &journal.goal {
             Goal::Claim(_) => SwapPartner::None,
             Goal::Swap(..) => SwapPartner::Unread,
@@ -88,6 +92,7 @@ impl<'a> Seen<'a> {
             abandoned: ClaimRead::Unread,
             abandoned_users: ClaimUsers::Unread,
             partner,
+            is_begun,
         }
     }
 
@@ -101,6 +106,7 @@ impl<'a> Seen<'a> {
             abandoned_users: &self.abandoned_users,
             partner: &self.partner,
             recorded: self.stored.recorded.as_ref(),
+            is_begun: self.is_begun,
         }
     }
 
@@ -181,11 +187,12 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Returns the copy of the claim that has the volume; nothing if the volume has a copy already, or no claim.
+    /// Returns the copy of the claim that has the volume; nothing if the move has recorded one, or the claim is gone.
     async fn new_copy(&self) -> Result<Option<Value>, MoveError> {
-        let recorded = &self.stored.object["metadata"]["annotations"][CLAIM_COPY];
+        let has_copy =
+            self.stored.recorded.is_some() && recorded_copy(&self.stored.object).is_some();
         let Reservation::Held(key, uid) = &self.stored.moved.reservation else { return Ok(None) };
-        if recorded.is_string() {
+        if has_copy {
             return Ok(None);
         }
         let claim = self.requests.claim(key).await?;

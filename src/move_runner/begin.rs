@@ -1,8 +1,7 @@
 //! Reads what the beginning of a move depends on.
 
 use super::requests::{MoveError, MoveRequests, Permission, StoredClaim, StoredVolume};
-use crate::api::moves::{claim_copy, claim_manifest, claim_of_volume};
-use crate::model::annotations::CLAIM_COPY;
+use crate::api::moves::{claim_copy, claim_from, claim_manifest};
 use crate::model::{ClaimKey, Reservation};
 use crate::moves::{
     BeginEvidence, ClaimRead, ClaimUsers, Direction, Goal, Journal, MoveProblem, MoveWrite,
@@ -101,8 +100,9 @@ async fn missing_permissions(
         // A claim that stays is fenced.
         Direction::Back { .. } => needed.push(("patch", "", CLAIMS, target)),
     }
-    if let Some(holder) = holder_key(stored) {
-        let holder = &*holder.namespace;
+    let deleted = holder_key(stored).into_iter().chain(journal.abandoned());
+    for deleted in deleted {
+        let holder = &*deleted.namespace;
         needed.extend([
             ("get", "", CLAIMS, holder),
             ("delete", "", CLAIMS, holder),
@@ -122,21 +122,19 @@ async fn missing_permissions(
     Ok(missing)
 }
 
-/// Why the API server would not create the claim. It is asked without the name of the volume, which another claim may
-/// still have.
+/// Why the API server would not create the claim. While another claim has the volume, it is asked without the name of the
+/// volume.
 async fn creation_denial(
     requests: &MoveRequests,
     stored: &StoredVolume,
     holder: Option<&StoredClaim>,
     target: &ClaimKey,
 ) -> Result<Option<String>, MoveError> {
-    let recorded = stored.object["metadata"]["annotations"][CLAIM_COPY].as_str();
-    let copy = match (holder, recorded.and_then(|text| serde_json::from_str(text).ok())) {
-        (_, Some(recorded)) => recorded,
-        (Some(holder), None) => claim_copy(&holder.object),
-        (None, None) => claim_of_volume(&stored.object),
+    let manifest = match holder {
+        Some(holder) => claim_manifest(&claim_copy(&holder.object), target),
+        None => claim_from(&stored.object, &stored.moved.name, target),
     };
-    let denial = requests.creation_denial(target, &claim_manifest(&copy, target)).await?;
+    let denial = requests.creation_denial(target, &manifest).await?;
     // In its own namespace, the new claim takes the place of the former one in the quota.
     let leaves_room = holder.is_some_and(|holder| holder.claim.key.namespace == target.namespace);
     Ok(denial.filter(|reason| !(leaves_room && reason.contains("exceeded quota"))))

@@ -58,6 +58,17 @@ pub enum MoveError {
         /// Why it cannot be read.
         error: serde_json::Error,
     },
+    /// The journal of a volume cannot be read.
+    #[error(
+        "the annotation bindery.dev/move of PV \"{volume}\" cannot be read: {reason}; a newer version may be moving the PV; use \
+         that version"
+    )]
+    Journal {
+        /// The volume.
+        volume: VolumeName,
+        /// Why it cannot be read.
+        reason: String,
+    },
     /// The volume is gone.
     #[error("PV \"{0}\" does not exist; it was deleted since")]
     VolumeGone(VolumeName),
@@ -83,6 +94,8 @@ pub struct StoredVolume {
     pub moved: MovedVolume,
     /// The journal on it.
     pub recorded: Option<Journal>,
+    /// Why its journal cannot be read, if it cannot.
+    pub unreadable: Option<String>,
 }
 
 impl StoredVolume {
@@ -92,8 +105,26 @@ impl StoredVolume {
         let moved = MovedVolume::of(&volume).ok_or_else(|| {
             serde::de::Error::custom("metadata.uid or resourceVersion is missing")
         })?;
-        let recorded = object["metadata"]["annotations"][MOVE].as_str().map(journal).transpose()?;
-        Ok(Self { object, volume, moved, recorded })
+        let text = object["metadata"]["annotations"][MOVE].as_str();
+        let (recorded, unreadable) = match text.map(|text| journal(text, &moved.uid)).transpose() {
+            Ok(recorded) => (recorded.flatten(), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Ok(Self { object, volume, moved, recorded, unreadable })
+    }
+}
+
+impl StoredVolume {
+    /// Returns the volume if its journal can be read.
+    ///
+    /// # Errors
+    ///
+    /// It cannot: whether it is in a move is not known.
+    pub fn readable(self) -> Result<Self, MoveError> {
+        match self.unreadable {
+            None => Ok(self),
+            Some(reason) => Err(MoveError::Journal { volume: self.moved.name, reason }),
+        }
     }
 }
 
@@ -172,7 +203,9 @@ impl MoveRequests {
     pub async fn volume(&self, name: &VolumeName) -> Result<Option<StoredVolume>, MoveError> {
         let what = volume_text(name);
         let text = self.read(&volume_path(name), &what).await?;
-        text.map(|text| StoredVolume::read(&text)).transpose().map_err(unreadable(&what))
+        let stored = text.map(|text| StoredVolume::read(&text)).transpose();
+        let stored = stored.map_err(unreadable(&what))?;
+        stored.map(StoredVolume::readable).transpose()
     }
 
     /// Returns all volumes.
@@ -316,6 +349,7 @@ impl MoveRequests {
                 MoveError::Rejected { reason, .. } => Ok(Some(reason)),
                 error @ (MoveError::Request { .. }
                 | MoveError::Unreadable { .. }
+                | MoveError::Journal { .. }
                 | MoveError::VolumeGone(_)) => Err(error),
             },
         }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::annotations::{CLAIM_COPY, LAST_APPLIED, MOVE_UNDONE};
-use crate::model::{ClaimKey, VolumeName};
+use crate::model::annotations::{CLAIM_COPY, LAST_APPLIED, LEGACY_CLASS, MOVE_UNDONE};
+use crate::model::{ClaimKey, Uid, VolumeName};
 
 /// The largest copy on a volume, in bytes. 16 KiB: of the 256 KiB of all annotations of an object, and a usual claim has
 /// one or two.
@@ -37,7 +37,11 @@ pub fn claim_copy(claim: &Value) -> Value {
     let spec = &claim["spec"];
     let fields =
         SPEC_FIELDS.iter().filter_map(|key| Some(((*key).to_owned(), spec.get(key)?.clone())));
-    let fields: Map<String, Value> = fields.collect();
+    let mut fields: Map<String, Value> = fields.collect();
+    // Without it, a new claim would get the default class.
+    if metadata["annotations"].get(LEGACY_CLASS).is_none() {
+        let _ = fields.entry("storageClassName").or_insert_with(|| json!(""));
+    }
     loop {
         let mut copy = json!({"spec": fields});
         if let Some(labels) = metadata["labels"].as_object().filter(|labels| !labels.is_empty()) {
@@ -66,6 +70,20 @@ pub fn claim_of_volume(volume: &Value) -> Value {
     }})
 }
 
+/// Returns the text of the annotation that records a copy on the volume with this uid.
+pub fn copy_text(copy: &Value, volume: &Uid) -> String {
+    json!({"volumeUid": volume.to_string(), "claim": copy}).to_string()
+}
+
+/// Returns the copy that is recorded on `volume` (its JSON); nothing if there is none, or that of another volume, from which
+/// the annotation was copied.
+pub fn recorded_copy(volume: &Value) -> Option<Value> {
+    let metadata = &volume["metadata"];
+    let recorded = metadata["annotations"][CLAIM_COPY].as_str()?;
+    let mut recorded: Value = serde_json::from_str(recorded).ok()?;
+    (recorded["volumeUid"] == metadata["uid"]).then(|| recorded["claim"].take())
+}
+
 /// Returns the manifest of the claim `key` from a copy.
 pub fn claim_manifest(copy: &Value, key: &ClaimKey) -> Value {
     let mut metadata = json!({"namespace": &*key.namespace, "name": &*key.name});
@@ -80,9 +98,8 @@ pub fn claim_manifest(copy: &Value, key: &ClaimKey) -> Value {
 
 /// Returns the manifest of the claim `key` for `volume` (its JSON), from the copy on the volume. The claim names the volume.
 pub fn claim_from(volume: &Value, name: &VolumeName, key: &ClaimKey) -> Value {
-    let recorded = volume["metadata"]["annotations"][CLAIM_COPY].as_str();
-    let copy: Option<Value> = recorded.and_then(|text| serde_json::from_str(text).ok());
-    let mut manifest = claim_manifest(&copy.unwrap_or_else(|| claim_of_volume(volume)), key);
+    let copy = recorded_copy(volume).unwrap_or_else(|| claim_of_volume(volume));
+    let mut manifest = claim_manifest(&copy, key);
     manifest["spec"]["volumeName"] = json!(name.as_str());
     manifest
 }
@@ -109,8 +126,8 @@ mod tests {
         let claim =
             claim(&json!({"pv.kubernetes.io/bind-completed": "yes", "example.com/state": "ready",
             "volume.kubernetes.io/storage-provisioner": "x", LAST_APPLIED: "{}"}));
-        let text = claim_copy(&claim).to_string();
-        let volume = json!({"metadata": {"annotations": {CLAIM_COPY: text}}});
+        let text = copy_text(&claim_copy(&claim), &Uid::new("v1"));
+        let mut volume = json!({"metadata": {"uid": "v1", "annotations": {CLAIM_COPY: text}}});
         let created = claim_from(&volume, &VolumeName::new("pv-1"), &ClaimKey::new("qa", "copy"));
         assert_eq!(
             created,
@@ -122,6 +139,17 @@ mod tests {
                     "resources": {"requests": {"storage": "5Gi"}}, "volumeMode": "Filesystem"},
             })
         );
+        volume["metadata"]["uid"] = json!("v2");
+        assert_eq!(recorded_copy(&volume), None, "it was copied from another volume");
+    }
+
+    #[test]
+    fn a_claim_without_a_class_gets_no_default_class() {
+        let mut claim = claim(&json!({}));
+        let _ = claim["spec"].as_object_mut().unwrap().remove("storageClassName");
+        assert_eq!(claim_copy(&claim)["spec"]["storageClassName"], "");
+        claim["metadata"]["annotations"][LEGACY_CLASS] = json!("fast");
+        assert_eq!(claim_copy(&claim)["spec"].get("storageClassName"), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::moves::{Direction, Goal, Journal};
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct JournalWire {
+    volume_uid: String,
     reclaim_policy: String,
     claim: ClaimWire,
     to: ClaimWire,
@@ -49,15 +50,19 @@ impl ClaimWire {
     }
 }
 
-/// Reads a journal from the text of its annotation.
+/// Reads the journal of the volume with this uid from the text of its annotation; nothing if it is that of another volume,
+/// from which the annotation was copied.
 ///
 /// # Errors
 ///
 /// It cannot be read, or has a field that is not known here: what it says is then not known.
-pub fn journal(text: &str) -> Result<Journal, serde_json::Error> {
+pub fn journal(text: &str, volume: &Uid) -> Result<Option<Journal>, serde_json::Error> {
     let wire: JournalWire = serde_json::from_str(text)?;
+    if !volume.is(&wire.volume_uid) {
+        return Ok(None);
+    }
     let to = wire.to.key();
-    Ok(Journal {
+    Ok(Some(Journal {
         policy: ReclaimPolicy::from_text(Some(&wire.reclaim_policy)),
         origin: wire.claim.key(),
         origin_uid: wire.claim.uid.map(Uid::new),
@@ -70,16 +75,17 @@ pub fn journal(text: &str) -> Result<Journal, serde_json::Error> {
             Some(undo) => Direction::Back { abandoned: undo.abandoned.map(|claim| claim.key()) },
         },
         begun_on: ResourceVersion::new(wire.begun_on),
-    })
+    }))
 }
 
-/// Returns the text of the annotation that records `journal`.
-pub fn journal_text(journal: &Journal) -> String {
+/// Returns the text of the annotation that records `journal` on the volume with this uid.
+pub fn journal_text(journal: &Journal, volume: &Uid) -> String {
     let swap_with = match &journal.goal {
         Goal::Claim(_) => None,
         Goal::Swap(_, partner) => Some(partner.to_string()),
     };
     let wire = JournalWire {
+        volume_uid: volume.to_string(),
         reclaim_policy: journal.policy.to_string(),
         claim: ClaimWire::of(&journal.origin, journal.origin_uid.as_ref()),
         to: ClaimWire::of(journal.goal.claim(), None),
@@ -112,10 +118,13 @@ mod tests {
             begun_on: ResourceVersion::new("7"),
         };
         for written in [begun.undone(&ResourceVersion::new("8")), begun] {
-            assert_eq!(journal(&journal_text(&written)).unwrap(), written);
+            let uid = Uid::new("v1");
+            let text = journal_text(&written, &uid);
+            assert_eq!(journal(&text, &uid).unwrap(), Some(written));
+            assert_eq!(journal(&text, &Uid::new("v2")).unwrap(), None, "it was copied");
         }
         for text in ["", "{}", "[]", r#"{"reclaimPolicy":"Delete","claim":{},"to":{}}"#] {
-            assert!(journal(text).is_err(), "{text}");
+            assert!(journal(text, &Uid::new("v1")).is_err(), "{text}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::claim_copy::copy_text;
 use super::journal::journal_text;
 use crate::api::write::write_patch;
 use crate::binding::{ChosenBy, ObjectRef, Write};
@@ -16,9 +17,9 @@ fn metadata(volume: &MovedVolume, annotations: &Value) -> Value {
 
 /// Returns the write that sets the reclaim policy to Retain and records `journal`, with a copy of the claim if there is one.
 pub fn record_patch(volume: &MovedVolume, journal: &Journal, copy: Option<&Value>) -> Value {
-    let mut annotations = json!({MOVE: journal_text(journal)});
+    let mut annotations = json!({MOVE: journal_text(journal, &volume.uid)});
     if let Some(copy) = copy {
-        annotations[CLAIM_COPY] = json!(copy.to_string());
+        annotations[CLAIM_COPY] = json!(copy_text(copy, &volume.uid));
     }
     json!({
         "metadata": metadata(volume, &annotations),
@@ -52,7 +53,11 @@ pub fn fence_patch(uid: &Uid, version: &ResourceVersion, journal: &Journal) -> V
 pub fn finish_patch(volume: &MovedVolume, journal: &Journal) -> Value {
     let is_at_home = journal.origin == *journal.goal.claim();
     let former = match journal.direction {
-        Direction::Forward if !is_at_home => json!(journal.origin.to_string()),
+        // With the uid of the claim that has it now: for another one, it says nothing.
+        Direction::Forward if !is_at_home => match volume.reservation.uid() {
+            Some(holder) => json!(format!("{} {holder}", journal.origin)),
+            None => Value::Null,
+        },
         // The same command again finds nothing to undo.
         Direction::Forward | Direction::Back { .. } => Value::Null,
     };

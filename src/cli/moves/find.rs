@@ -3,10 +3,11 @@
 use super::object::MovedObject;
 use super::planned::{PlannedMove, impossible};
 use crate::cli::exit::Failure;
+use crate::cli::output::eprint_line;
 use crate::model::annotations::FORMER_CLAIM;
-use crate::model::{ClaimKey, Reservation, VolumeName, VolumePhase};
+use crate::model::{ClaimKey, ClaimPhase, Reservation, VolumeName, VolumePhase};
 use crate::move_runner::{MoveRequests, StoredVolume};
-use crate::moves::{Goal, MoveProblem};
+use crate::moves::{Direction, Goal, MoveProblem};
 
 /// The move of the volume of one claim to another.
 pub(super) async fn transfer(
@@ -17,10 +18,8 @@ pub(super) async fn transfer(
     if claim == to {
         return Err(Failure::usage(format!("PVC \"{claim}\" has this name already")));
     }
-    if let Some(stored) = of_claim(requests, claim).await? {
-        return Ok(vec![PlannedMove::to(stored, Goal::Claim(to.clone()))?]);
-    }
     let volumes = requests.volumes().await?;
+    // First: the claim may have been created again since its move began.
     let is_begun = |stored: &&StoredVolume| {
         let recorded = stored.recorded.as_ref();
         recorded.is_some_and(|journal| journal.origin == *claim && journal.goal.claim() == to)
@@ -28,9 +27,12 @@ pub(super) async fn transfer(
     if let Some(stored) = volumes.iter().find(is_begun) {
         return Ok(vec![PlannedMove::to(stored.clone(), Goal::Claim(to.clone()))?]);
     }
+    if let Some(stored) = of_claim(requests, claim).await? {
+        return Ok(vec![PlannedMove::to(stored, Goal::Claim(to.clone()))?]);
+    }
     let is_done =
-        |stored: &&StoredVolume| former_claim(stored).as_ref() == Some(claim) && has(stored, to);
-    if volumes.iter().any(|stored| is_done(&stored)) {
+        |stored: &StoredVolume| former_claim(stored).as_ref() == Some(claim) && has(stored, to);
+    if volumes.iter().any(is_done) {
         return Ok(Vec::new());
     }
     Err(impossible(if volumes.iter().any(|stored| is_left_by(stored, claim)) {
@@ -118,6 +120,12 @@ pub(super) async fn rescue(
     match object {
         MovedObject::Volume(name) => {
             let stored = by_name(requests, name).await?;
+            if stored.recorded.is_none() && stored.moved.phase == VolumePhase::Bound {
+                return Err(impossible(format!(
+                    "PV {:?} is Bound: its PVC was not deleted; to move it, use: bindery transfer",
+                    name.as_str()
+                )));
+            }
             let key = stored.moved.reservation.key().cloned();
             let key =
                 key.ok_or_else(|| impossible(MoveProblem::NoClaim(name.clone()).to_string()))?;
@@ -129,6 +137,7 @@ pub(super) async fn rescue(
                 left.into_iter().filter(|stored| is_left_by(stored, key)).collect();
             match <[StoredVolume; 1]>::try_from(left) {
                 Ok([stored]) => Ok(vec![PlannedMove::to(stored, goal(key))?]),
+                Err(left) if left.is_empty() && is_bound(requests, key).await? => Ok(Vec::new()),
                 Err(left) if left.is_empty() => Err(impossible(format!(
                     "no PV is left from a deleted PVC \"{key}\"; it exists, or its PV was deleted with it; `bindery explain \
                      pvc/{key}` shows which"
@@ -137,7 +146,7 @@ pub(super) async fn rescue(
                     "{} PVs are left from PVCs \"{key}\" that were deleted one after another: {}; rescue the one with the \
                      data that you need, as pv/NAME",
                     left.len(),
-                    names(&left)
+                    names(&left.iter().collect::<Vec<_>>())
                 ))),
             }
         }
@@ -151,9 +160,19 @@ pub(super) async fn rescue(
             let mut moves = Vec::new();
             for stored in volumes {
                 let key = left_key(&stored).filter(|key| *key.namespace == **namespace).cloned();
-                if let Some(key) = key {
-                    moves.push(PlannedMove::to(stored, Goal::Claim(key))?);
+                let Some(key) = key else { continue };
+                // A transfer that has begun is not a rescue.
+                let is_other =
+                    stored.recorded.as_ref().is_some_and(|journal| journal.origin != key);
+                let has_claim = stored.recorded.is_none() && requests.claim(&key).await?.is_some();
+                if is_other || has_claim {
+                    let name = stored.moved.name.as_str();
+                    eprint_line(&format!(
+                        "PV {name:?} is left out: PVC \"{key}\" exists, or a move leads to it"
+                    ));
+                    continue;
                 }
+                moves.push(PlannedMove::to(stored, Goal::Claim(key))?);
             }
             if moves.is_empty() {
                 return Err(impossible(format!(
@@ -202,20 +221,68 @@ pub(super) async fn undo(
         }
         (MovedObject::Namespace(_), _) => false,
     };
-    let stored = volumes.iter().find(is_it).cloned().ok_or_else(|| match object {
-        MovedObject::Namespace(_) => {
-            Failure::usage("a move is undone for one PVC; write pvc/NAME or pv/NAME")
+    let found: Vec<&StoredVolume> = volumes.iter().filter(is_it).collect();
+    let stored = match &*found {
+        [stored] => (*stored).clone(),
+        [one, other] if is_swapped(one, other) => {
+            return PlannedMove::swap_back((*one).clone(), (*other).clone());
         }
-        MovedObject::Volume(name) => missing(name),
-        MovedObject::Claim(key) => impossible(format!(
-            "no PV was moved from or to PVC \"{key}\"; there is nothing to undo"
-        )),
-    })?;
-    if let Some(other) = volumes.into_iter().find(|other| is_swapped(&stored, other)) {
-        return PlannedMove::swap_back(stored, other);
+        [one, other] if is_swapped_with(one, other) => (*one).clone(),
+        [one, other] if is_swapped_with(other, one) => (*other).clone(),
+        [] => {
+            return Err(match object {
+                MovedObject::Namespace(_) => {
+                    Failure::usage("a move is undone for one PVC; write pvc/NAME or pv/NAME")
+                }
+                MovedObject::Volume(name) => missing(name),
+                MovedObject::Claim(key) => impossible(format!(
+                    "no PV was moved from or to PVC \"{key}\"; there is nothing to undo"
+                )),
+            });
+        }
+        several => {
+            return Err(impossible(format!(
+                "several PVs were moved from or to this PVC: {}; undo the move of one, as pv/NAME",
+                names(several)
+            )));
+        }
+    };
+    if let Some(other) = volumes.iter().find(|other| is_swapped(&stored, other)) {
+        return PlannedMove::swap_back(stored, other.clone());
+    }
+    if let Some(journal) = stored.recorded.clone()
+        && let Goal::Swap(to, partner) = &journal.goal
+    {
+        if matches!(journal.direction, Direction::Back { .. }) {
+            let other = volumes.iter().find(|other| is_swap_of(&stored, other)).cloned();
+            return match other {
+                Some(other) => {
+                    Ok(vec![PlannedMove::resumed(stored)?, PlannedMove::resumed(other)?])
+                }
+                None => half_swap(requests, stored).await,
+            };
+        }
+        let partner = volumes.iter().find(|other| other.moved.name == *partner);
+        let is_alone = partner.is_none_or(|other| !is_swap_of(&stored, other) && has(other, to));
+        if is_alone && stored.moved.reservation.uid() == journal.origin_uid.as_ref() {
+            return Ok(vec![PlannedMove::back_alone(stored, &journal)]);
+        }
     }
     let former = former_claim(&stored);
     Ok(vec![PlannedMove::back(stored, former)?])
+}
+
+/// Whether both volumes are in one swap.
+fn is_swap_of(one: &StoredVolume, other: &StoredVolume) -> bool {
+    is_swapped_with(one, other) && is_swapped_with(other, one)
+}
+
+/// Whether the journal of a volume is that of a swap with another one.
+fn is_swapped_with(stored: &StoredVolume, partner: &StoredVolume) -> bool {
+    let recorded = stored.recorded.as_ref();
+    recorded.is_some_and(
+        |journal| matches!(&journal.goal, Goal::Swap(_, name) if *name == partner.moved.name),
+    )
 }
 
 /// The volume of a claim that exists; nothing if it does not.
@@ -279,13 +346,22 @@ fn has(stored: &StoredVolume, key: &ClaimKey) -> bool {
     stored.moved.reservation.key() == Some(key)
 }
 
-/// The claim from which the volume was moved last.
+/// The claim from which the volume was moved last; nothing if another claim has got it since.
 fn former_claim(stored: &StoredVolume) -> Option<ClaimKey> {
     let text = stored.object["metadata"]["annotations"][FORMER_CLAIM].as_str()?;
-    text.split_once('/').map(|(namespace, name)| ClaimKey::new(namespace, name))
+    let (key, holder) = text.split_once(' ')?;
+    let (namespace, name) = key.split_once('/')?;
+    let is_it = stored.moved.reservation.uid().is_some_and(|uid| uid.is(holder));
+    is_it.then(|| ClaimKey::new(namespace, name))
 }
 
-fn names(volumes: &[StoredVolume]) -> String {
+/// Whether the claim exists and is bound.
+async fn is_bound(requests: &MoveRequests, key: &ClaimKey) -> Result<bool, Failure> {
+    let claim = requests.claim(key).await?;
+    Ok(claim.is_some_and(|claim| claim.claim.phase == ClaimPhase::Bound))
+}
+
+fn names(volumes: &[&StoredVolume]) -> String {
     let names = volumes.iter().map(|stored| format!("{:?}", stored.moved.name.as_str()));
     names.collect::<Vec<_>>().join(", ")
 }

@@ -12,7 +12,7 @@ use crate::cli::args::MoveArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::{print, readable};
 use crate::move_runner::{Advance, MoveError, MoveRequests, advance, beginning};
-use crate::moves::MoveWrite;
+use crate::moves::{MoveProblem, MoveWrite};
 
 /// Moves at a time. 32: a namespace of 200 claims takes seconds, and the API server lets one client have hundreds of
 /// requests in flight.
@@ -88,10 +88,13 @@ async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<Stri
     for (beginning, planned) in checked.await.into_iter().zip(moves) {
         let beginning = beginning?;
         text += &words::preview(planned, &beginning.writes);
-        // A move that has begun is resumed: what it waits for shows on the way.
-        if !planned.is_begun() {
-            problems.extend(beginning.problems.iter().map(ToString::to_string));
-        }
+        // A move that has begun is resumed: what it waits for shows on the way. But its journal may have been written by an
+        // account without these rights.
+        let stands = beginning.problems.iter().filter(|problem| {
+            !planned.is_begun()
+                || matches!(problem, MoveProblem::NotAdmitted(..) | MoveProblem::NotPermitted(_))
+        });
+        problems.extend(stands.map(ToString::to_string));
     }
     problems.dedup();
     if problems.is_empty() { Ok(text) } else { Err(impossible(problems.join("\n"))) }
@@ -104,7 +107,7 @@ async fn perform_one(
     timeout: Duration,
 ) -> Result<(), Failure> {
     let name = &planned.stored.moved.name;
-    let mut intended = Some(&planned.journal);
+    let mut is_begun = planned.is_begun();
     let mut until = Instant::now() + timeout;
     let mut lines = words::Progress::begin(planned);
     let unfinished = |reason: &str| {
@@ -114,17 +117,13 @@ async fn perform_one(
         ))
     };
     loop {
-        let waits_for = match advance(requests, name, intended).await {
+        let waits_for = match advance(requests, name, &planned.journal, is_begun).await {
             Ok(Advance::Made(write)) => {
                 lines.made(&write)?;
-                match write {
-                    MoveWrite::Finish => return lines.end(),
-                    MoveWrite::Record => intended = None,
-                    MoveWrite::DeleteClaim(..)
-                    | MoveWrite::CreateClaim(_)
-                    | MoveWrite::Reserve(..)
-                    | MoveWrite::Fence(..) => {}
+                if write == MoveWrite::Finish {
+                    return lines.end();
                 }
+                is_begun = true;
                 until = Instant::now() + timeout;
                 continue;
             }
@@ -134,9 +133,12 @@ async fn perform_one(
             Ok(Advance::Stopped(problem)) => return Err(unfinished(&problem.to_string())),
             // Whether the write was made shows in the next step.
             Err(error @ MoveError::Request { .. }) => error.to_string(),
+            // The quota controller counts the deletion of the former claim a moment later.
+            Err(MoveError::Rejected { reason, .. }) if reason.contains("exceeded quota") => reason,
             Err(
                 error @ (MoveError::Rejected { .. }
                 | MoveError::Unreadable { .. }
+                | MoveError::Journal { .. }
                 | MoveError::VolumeGone(_)),
             ) => return Err(unfinished(&error.to_string())),
         };

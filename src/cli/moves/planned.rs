@@ -24,6 +24,7 @@ impl PlannedMove {
         goal: Goal,
         direction: Direction,
     ) -> Result<Self, Failure> {
+        let stored = stored.readable()?;
         let journal = match &stored.recorded {
             Some(recorded) if recorded.goal.claim() == goal.claim() => recorded.clone(),
             Some(recorded) => {
@@ -35,8 +36,18 @@ impl PlannedMove {
         Ok(Self { stored, journal })
     }
 
+    /// The move that is recorded.
+    pub(super) fn resumed(stored: StoredVolume) -> Result<Self, Failure> {
+        let name = stored.moved.name.clone();
+        let journal = stored.recorded.clone();
+        let journal =
+            journal.ok_or_else(|| impossible(MoveProblem::JournalGone(name).to_string()))?;
+        Ok(Self { stored, journal })
+    }
+
     /// The move back to where the volume was before.
     pub(super) fn back(stored: StoredVolume, former: Option<ClaimKey>) -> Result<Self, Failure> {
+        let stored = stored.readable()?;
         let journal = match (&stored.recorded, former) {
             (
                 Some(Journal { goal: Goal::Swap(other, _), direction: Direction::Forward, .. }),
@@ -75,9 +86,15 @@ impl PlannedMove {
         ])
     }
 
-    /// Whether the move is recorded already.
+    /// The move back of a swap whose other move was not begun: nothing was deleted.
+    pub(super) fn back_alone(stored: StoredVolume, journal: &Journal) -> Self {
+        let journal = journal.undone(&stored.moved.version);
+        Self { stored, journal }
+    }
+
+    /// Whether this move is recorded already.
     pub(super) fn is_begun(&self) -> bool {
-        self.stored.recorded.is_some()
+        self.stored.recorded.as_ref() == Some(&self.journal)
     }
 }
 
@@ -110,6 +127,7 @@ impl From<MoveError> for Failure {
             }
             MoveError::Rejected { .. }
             | MoveError::Unreadable { .. }
+            | MoveError::Journal { .. }
             | MoveError::VolumeGone(_) => impossible(error.to_string()),
         }
     }

@@ -1,6 +1,9 @@
 //! Moves whose command is cut off from the API server, before and after each write: the same command ends them.
 
-use super::scene::{Scene, bindery};
+use serde_json::json;
+
+use super::scene::{PATIENCE, Scene, bindery};
+use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Peers, Plane, claim_path};
 use crate::proxy::{Proxy, Trouble};
@@ -10,6 +13,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_transfer_that_is_cut_off_is_resumed),
     case!(a_transfer_that_is_cut_off_is_undone),
     case!(a_swap_that_is_cut_off_is_resumed),
+    case!(the_undoing_of_a_swap_that_is_cut_off_is_resumed),
+    case!(a_claim_that_is_created_again_meanwhile_is_not_moved_instead),
 ];
 
 /// The writes of a move.
@@ -77,4 +82,47 @@ fn a_swap_that_is_cut_off_is_resumed() {
         scene.expect_moved(&one, from, &two, "Delete");
         scene.expect_moved(&two, from, &one, "Delete");
     }
+}
+
+fn the_undoing_of_a_swap_that_is_cut_off_is_resumed() {
+    let scene = Scene::new(Plane::shared(Peers::WithBinder), "swapped-back");
+    let proxy = Proxy::start(scene.plane);
+    let from = scene.objects.namespace();
+    for (index, trouble) in cuts(2 * WRITES).enumerate() {
+        let (one, two) = (format!("one-{index}"), format!("two-{index}"));
+        scene.pair(&one);
+        scene.pair(&two);
+        let (first, second) = (format!("pvc/{one}"), format!("pvc/{two}"));
+        scene.bindery(&["swap", &first, &second, "-n", from]).expect_ok();
+        let undo = ["undo", &first, "-n", from];
+        cut_off(&scene, &proxy, trouble, &undo);
+        let again = scene.bindery(&undo);
+        // After its last write, there is nothing left to undo.
+        let is_done = trouble == Trouble::LostAnswer(2 * WRITES);
+        assert_eq!(again.code, Some(i32::from(is_done)), "{trouble:?}: {again:?}");
+        scene.expect_moved(&one, from, &one, "Delete");
+        scene.expect_moved(&two, from, &two, "Delete");
+    }
+}
+
+/// As GitOps or an operator does: the same command still moves the first volume.
+fn a_claim_that_is_created_again_meanwhile_is_not_moved_instead() {
+    let scene = Scene::new(Plane::shared(Peers::WithBinder), "created-again");
+    let proxy = Proxy::start(scene.plane);
+    let from = scene.objects.namespace();
+    scene.pair("data");
+    let claim = format!("pvc/{from}/data");
+    let transfer = ["transfer", &claim, "--to", scene.to()];
+    cut_off(&scene, &proxy, Trouble::AwayAfterWrites(2), &transfer);
+    scene.objects.volume("empty", &json!({}));
+    scene.objects.claim("data", &json!({}));
+    let path = claim_path(from, "data");
+    eventually("the claim is bound", PATIENCE, || {
+        let phase = scene.plane.get(ADMIN, &path).expect_ok()["status"]["phase"].clone();
+        if phase == "Bound" { Ok(()) } else { Err(phase.to_string()) }
+    });
+    scene.bindery(&transfer).expect_ok();
+    scene.expect_moved("data", scene.to(), "data", "Delete");
+    let again = scene.plane.get(ADMIN, &path).expect_ok();
+    assert_eq!(again["spec"]["volumeName"], scene.objects.name("empty"));
 }

@@ -62,8 +62,14 @@ fn a_deleted_claim_is_rescued_with_its_data() {
     scene.bindery(&["rescue", &claim]).expect_ok();
     let stored = scene.plane.get(ADMIN, &claim_path(from, "one")).expect_ok();
     assert_eq!(stored["status"]["phase"], "Bound");
-    let errors = scene.bindery(&["rescue", &claim]).expect_failed(1);
+    let again = scene.bindery(&["rescue", &claim]).expect_ok();
+    assert_eq!(again, "nothing is left to do: the move has ended\n");
+    let errors = scene.bindery(&["rescue", &format!("pvc/{from}/none")]).expect_failed(1);
     assert!(errors.contains("no PV is left"), "{errors}");
+    let bound = format!("pv/{}", scene.objects.name("one"));
+    let errors = scene.bindery(&["rescue", &bound, "--to", &format!("{from}/other")]);
+    let errors = errors.expect_failed(1);
+    assert!(errors.contains("its PVC was not deleted"), "{errors}");
     scene.bindery(&["rescue", &format!("ns/{from}")]).expect_ok();
     let volume = scene.volume("two");
     assert_eq!(volume["status"]["phase"], "Bound");
@@ -172,7 +178,7 @@ fn recreated(scene: &Scene<'_>) {
     let rename = ["rename", "pvc/data-db-1", "kept", "-n", from];
     let errors = scene.bindery(&rename).expect_failed(1);
     assert!(errors.contains("StatefulSet \"db\" would create PVC"), "{errors}");
-    assert!(errors.contains("scale it to 1 first"), "{errors}");
+    assert!(errors.contains("to Retain first") && errors.contains("scale it to 1"), "{errors}");
     let scale = Body::merge_patch(&json!({"spec": {"replicas": 1}}));
     scene.plane.request(ADMIN, Method::PATCH, &format!("{sets}/db"), scale).expect_ok();
     scene.bindery(&rename).expect_ok();

@@ -3,7 +3,7 @@
 use super::evidence::{ClaimRead, ClaimUsers, MovedVolume, Recreator};
 use super::journal::{Goal, Journal};
 use super::problem::MoveProblem;
-use crate::model::{Audience, Deletion, Namespace, Reservation, VolumePhase};
+use crate::model::{Audience, Deletion, Namespace, ReclaimPolicy, Reservation, VolumePhase};
 
 /// All that the beginning of a move depends on.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,12 @@ fn volume_problem(volume: &MovedVolume) -> Option<MoveProblem> {
         (Reservation::Free | Reservation::Incomplete(..), _) => {
             Some(MoveProblem::NoClaim(volume.name.clone()))
         }
+        // Its driver deletes the storage, or has begun to.
+        (Reservation::Held(..) | Reservation::Named(_), VolumePhase::Released)
+            if volume.policy != ReclaimPolicy::Retain =>
+        {
+            Some(MoveProblem::BeingDeleted(volume.name.clone(), volume.policy.clone()))
+        }
         (
             Reservation::Held(..) | Reservation::Named(_),
             VolumePhase::Bound | VolumePhase::Released | VolumePhase::Available,
@@ -65,19 +71,20 @@ fn volume_problem(volume: &MovedVolume) -> Option<MoveProblem> {
 fn holder_problems(seen: &BeginEvidence<'_>) -> Vec<MoveProblem> {
     let Reservation::Held(key, uid) = &seen.volume.reservation else { return Vec::new() };
     let ClaimRead::Present(claim) = seen.holder else { return Vec::new() };
+    let name = &seen.volume.name;
     if claim.uid != *uid || key == seen.journal.goal.claim() {
         return Vec::new();
     }
-    if claim.volume.is_none() {
+    if !claim.names(name) {
         return vec![MoveProblem::NotBound(key.clone())];
     }
     let pods = match seen.users {
         ClaimUsers::Pods(pods) if !pods.is_empty() => Some(pods.clone()),
         ClaimUsers::Pods(_) | ClaimUsers::Unread => None,
     };
-    let in_use = pods.map(|pods| MoveProblem::InUse(key.clone(), pods));
+    let in_use = pods.map(|pods| MoveProblem::InUse(name.clone(), key.clone(), pods));
     let recreator = seen.recreator.cloned();
-    let recreated = recreator.map(|set| MoveProblem::Recreated(key.clone(), set));
+    let recreated = recreator.map(|set| MoveProblem::Recreated(name.clone(), key.clone(), set));
     in_use.into_iter().chain(recreated).collect()
 }
 

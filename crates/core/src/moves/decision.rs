@@ -18,6 +18,8 @@ pub enum MoveStep {
     Wait(MoveWaiting),
     /// Nothing, until a person has solved this.
     Stop(MoveProblem),
+    /// Nothing: the move has ended.
+    End,
     /// A live read, then the question again.
     Read(MoveRead),
     /// This write, then the question again.
@@ -68,14 +70,15 @@ pub fn decide_move(seen: &MoveEvidence<'_>, journal: &Journal) -> MoveStep {
     if volume.deletion == Deletion::Terminating {
         return MoveStep::Stop(MoveProblem::VolumeTerminating);
     }
-    if let Some(recorded) = seen.recorded
-        && recorded != journal
-        && !recorded.is_undone_by(journal)
-    {
-        return MoveStep::Stop(MoveProblem::OtherMove(recorded.goal.claim().clone()));
-    }
-    if seen.recorded != Some(journal) || volume.policy != ReclaimPolicy::Retain {
-        return MoveStep::Write(MoveWrite::Record);
+    match seen.recorded {
+        Some(recorded) if recorded == journal && volume.policy == ReclaimPolicy::Retain => {}
+        Some(recorded) if recorded == journal || recorded.is_undone_by(journal) => {
+            return MoveStep::Write(MoveWrite::Record);
+        }
+        Some(recorded) => {
+            return MoveStep::Stop(MoveProblem::OtherMove(recorded.goal.claim().clone()));
+        }
+        None => return unrecorded(seen, journal),
     }
     let Reservation::Held(key, uid) = &volume.reservation else {
         return without_holder(seen, journal);
@@ -90,6 +93,26 @@ pub fn decide_move(seen: &MoveEvidence<'_>, journal: &Journal) -> MoveStep {
             Some(_) => remove_holder(seen, journal, key, claim),
         },
         ClaimRead::Absent | ClaimRead::Present(_) => without_holder(seen, journal),
+    }
+}
+
+/// There is no journal on the volume: the move has ended, or is to begin.
+fn unrecorded(seen: &MoveEvidence<'_>, journal: &Journal) -> MoveStep {
+    let volume = seen.volume;
+    let holder = volume.reservation.uid();
+    let is_at_goal = volume.reservation.key() == Some(journal.goal.claim());
+    if is_at_goal && holder.is_some() && holder != journal.origin_uid.as_ref() {
+        return MoveStep::End;
+    }
+    let is_as_planned = volume.reservation.key() == Some(&journal.origin)
+        && holder == journal.origin_uid.as_ref()
+        && volume.policy == journal.policy;
+    match (seen.is_begun, is_as_planned) {
+        (false, true) => MoveStep::Write(MoveWrite::Record),
+        (false, false) => MoveStep::Stop(MoveProblem::Changed(volume.name.clone())),
+        // Back at its origin, whose claim was not deleted.
+        (true, true) if is_at_goal => MoveStep::End,
+        (true, _) => MoveStep::Stop(MoveProblem::JournalGone(volume.name.clone())),
     }
 }
 
@@ -129,6 +152,11 @@ fn remove_holder(
     key: &ClaimKey,
     claim: &LiveClaim,
 ) -> MoveStep {
+    // Another process, or a person, has given the volume to a claim that this move knows nothing of.
+    let is_origin = journal.origin_uid.as_ref() == Some(&claim.uid);
+    if !is_origin && journal.abandoned() != Some(key) {
+        return MoveStep::Stop(MoveProblem::Changed(seen.volume.name.clone()));
+    }
     let ClaimUsers::Pods(pods) = seen.users else {
         return MoveStep::Read(MoveRead::HolderUsers);
     };

@@ -124,4 +124,6 @@ pub struct MoveEvidence<'a> {
     pub partner: &'a SwapPartner,
     /// What is recorded on the volume.
     pub recorded: Option<&'a Journal>,
+    /// Whether the journal of this move was seen on the volume before.
+    pub is_begun: bool,
 }

@@ -56,6 +56,7 @@ impl Preview {
                 abandoned_users: &users,
                 partner: &SwapPartner::Ready(Uid::new("former")),
                 recorded: self.recorded.as_ref(),
+                is_begun: false,
             },
             journal,
         )

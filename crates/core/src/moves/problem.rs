@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::evidence::Recreator;
 use super::waiting::pods_text;
-use crate::model::{ClaimKey, VolumeName, VolumePhase};
+use crate::model::{ClaimKey, ReclaimPolicy, VolumeName, VolumePhase};
 
 /// Why a move does not begin, or does not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,12 +13,18 @@ pub enum MoveProblem {
     VolumeTerminating,
     /// The volume is in another move, to this claim.
     OtherMove(ClaimKey),
+    /// The volume has changed since the move was planned.
+    Changed(VolumeName),
+    /// The journal was removed before the move had ended.
+    JournalGone(VolumeName),
+    /// The claim of the volume is gone, and its reclaim policy is not Retain.
+    BeingDeleted(VolumeName, ReclaimPolicy),
     /// A claim of this name exists and has another volume.
     NameTaken(ClaimKey),
-    /// The claim is used by these pods.
-    InUse(ClaimKey, Vec<Box<str>>),
-    /// The claim would be created again by this StatefulSet.
-    Recreated(ClaimKey, Recreator),
+    /// The claim of the volume is used by these pods.
+    InUse(VolumeName, ClaimKey, Vec<Box<str>>),
+    /// The claim of the volume would be created again by this StatefulSet.
+    Recreated(VolumeName, ClaimKey, Recreator),
     /// The claim has no volume.
     NotBound(ClaimKey),
     /// The volume is in a phase in which it cannot be moved.
@@ -38,6 +44,7 @@ pub enum MoveProblem {
 }
 
 impl fmt::Display for MoveProblem {
+    #[expect(clippy::too_many_lines, reason = "one sentence for each problem, and nothing else")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::VolumeTerminating => f.write_str(
@@ -54,18 +61,41 @@ impl fmt::Display for MoveProblem {
                 "PVC \"{claim}\" exists and has another volume; a PVC has one volume for life; choose another name with --to, \
                  or rename that PVC first"
             ),
-            Self::InUse(claim, pods) => write!(
+            Self::InUse(volume, claim, pods) => write!(
                 f,
-                "PVC \"{claim}\" is used by pods: {}; their volume would be unmounted; scale their workload to 0 first",
-                pods_text(pods)
+                "PVC \"{claim}\" is used by pods: {}; their volume would be unmounted; set persistentVolumeReclaimPolicy of PV \
+                 {:?} to Retain first, as some workloads delete their PVCs, then scale the workload to 0",
+                pods_text(pods),
+                volume.as_str()
             ),
-            Self::Recreated(claim, Recreator { name, replicas }) => write!(
+            Self::Recreated(volume, claim, Recreator { name, replicas }) => write!(
                 f,
-                "StatefulSet {name:?} would create PVC \"{claim}\" again, and its pod would start with an empty PV; scale it to \
-                 {replicas} first"
+                "StatefulSet {name:?} would create PVC \"{claim}\" again, and its pod would start with an empty PV; set \
+                 persistentVolumeReclaimPolicy of PV {:?} to Retain first, as a StatefulSet may delete its PVCs, then scale it \
+                 to {replicas}",
+                volume.as_str()
+            ),
+            Self::Changed(volume) => write!(
+                f,
+                "PV {:?} has changed since the move was planned; its PVC, or a reclaim policy that was just set, would be lost; \
+                 run the command again",
+                volume.as_str()
+            ),
+            Self::JournalGone(volume) => write!(
+                f,
+                "the annotation bindery.dev/move was removed from PV {:?} before the move had ended, and the former reclaim \
+                 policy is not known; the reclaim policy is Retain; see which PVC has it with: bindery explain pv/{}",
+                volume.as_str(),
+                volume.as_str()
+            ),
+            Self::BeingDeleted(volume, policy) => write!(
+                f,
+                "the PVC of PV {:?} is gone and its reclaim policy is {policy}; its data may be deleted at this moment; set \
+                 persistentVolumeReclaimPolicy to Retain, check that the storage exists, then run the command again",
+                volume.as_str()
             ),
             Self::NotBound(claim) => {
-                write!(f, "PVC \"{claim}\" has no PV; there is nothing to move")
+                write!(f, "PVC \"{claim}\" is not bound to the PV; there is nothing to move")
             }
             Self::Phase(volume, phase) => write!(
                 f,

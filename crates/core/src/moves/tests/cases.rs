@@ -27,6 +27,7 @@ fn run(world: &mut World, journal: &Journal) -> Option<MoveStep> {
                 }
             }
             MoveStep::Wait(MoveWaiting::Binder(_)) if world.bind() => {}
+            MoveStep::End => return None,
             MoveStep::Wait(_) | MoveStep::Stop(_) | MoveStep::Read(_) => return Some(decided.step),
         }
         let _ = world.bind();
@@ -122,4 +123,31 @@ fn a_reclaim_policy_that_is_changed_during_a_move_is_set_again() {
     world.volumes[0].moved.policy = ReclaimPolicy::Delete;
     world.touch(0);
     assert_eq!(world.decide(0, None).unwrap().step, MoveStep::Write(MoveWrite::Record));
+}
+
+#[test]
+fn a_move_that_was_planned_for_another_claim_does_not_begin() {
+    let (mut world, journal) = world();
+    let stale = world.journal(0, Goal::Claim(key("d")), Direction::Forward).unwrap();
+    assert_eq!(run(&mut world, &journal), None);
+    let changed = MoveProblem::Changed(world.volumes[0].moved.name.clone());
+    assert_eq!(run(&mut world, &stale), Some(MoveStep::Stop(changed)));
+    assert!(world.claims.contains_key(&key("c")));
+    assert_eq!(run(&mut world, &journal), None, "it has ended");
+}
+
+#[test]
+fn a_claim_that_got_the_volume_during_the_move_is_not_deleted() {
+    let (mut world, journal) = world();
+    let recorded = world.decide(0, Some(&journal)).unwrap();
+    assert!(world.write(&recorded));
+    let name = world.volumes[0].moved.name.clone();
+    world.delete(&key("a"));
+    assert!(world.create(&key("d"), Some(&name), false));
+    let uid = world.claims[&key("d")].uid.clone();
+    world.volumes[0].moved.reservation = Reservation::Held(key("d"), uid);
+    world.touch(0);
+    assert!(world.bind());
+    let changed = MoveStep::Stop(MoveProblem::Changed(name));
+    assert_eq!(world.decide(0, None).unwrap().step, changed);
 }

@@ -182,7 +182,7 @@ impl Life {
             for volume in [0, 1] {
                 if let Some(decided) = self.decide(volume) {
                     match &decided.step {
-                        MoveStep::Stop(_) => {}
+                        MoveStep::Stop(_) | MoveStep::End => {}
                         MoveStep::Wait(MoveWaiting::PartnerNotReady(_))
                             if self.is_stuck(volume) => {}
                         MoveStep::Wait(_) | MoveStep::Read(_) | MoveStep::Write(_) => {
@@ -203,7 +203,7 @@ impl Life {
     /// Whether the other move waits for a person.
     fn is_stuck(&mut self, volume: usize) -> bool {
         let other = self.decide(1 - volume);
-        other.is_none_or(|other| matches!(other.step, MoveStep::Stop(_)))
+        other.is_none_or(|other| matches!(other.step, MoveStep::Stop(_) | MoveStep::End))
     }
 }
 

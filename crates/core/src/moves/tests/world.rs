@@ -172,6 +172,7 @@ impl World {
                 abandoned_users: &abandoned_users,
                 partner: &partner,
                 recorded: stored.journal.as_ref(),
+                is_begun: intended.is_none(),
             };
             let step = decide_move(&evidence, &journal);
             let MoveStep::Read(read) = step else {

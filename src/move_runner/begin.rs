@@ -11,7 +11,7 @@ use crate::moves::{
 /// Whether a move can begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beginning {
-    /// What stands against it; empty if it can begin.
+    /// The problems that prevent it; empty if it can begin.
     pub problems: Vec<MoveProblem>,
     /// The writes that it would make.
     pub writes: Vec<MoveWrite>,
@@ -30,7 +30,7 @@ pub async fn beginning(
     let target_key = journal.goal.claim();
     let missing_permissions = missing_permissions(requests, stored, journal).await?;
     if !missing_permissions.is_empty() {
-        // What else stands against it cannot all be read.
+        // Whether there are other problems cannot all be read.
         let not_permitted = missing_permissions.into_iter().map(MoveProblem::NotPermitted);
         return Ok(Beginning { problems: not_permitted.collect(), writes: Vec::new() });
     }

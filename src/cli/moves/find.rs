@@ -30,9 +30,7 @@ pub(super) async fn transfer(
     if let Some(stored) = of_claim(requests, claim).await? {
         return Ok(vec![PlannedMove::to(stored, Goal::Claim(to.clone()))?]);
     }
-    let is_done =
-        |stored: &StoredVolume| former_claim(stored).as_ref() == Some(claim) && has(stored, to);
-    if volumes.iter().any(is_done) {
+    if volumes.iter().any(|stored| was_moved(stored, claim, to)) {
         return Ok(Vec::new());
     }
     Err(impossible(if volumes.iter().any(|stored| is_left_by(stored, claim)) {
@@ -132,9 +130,12 @@ pub(super) async fn rescue(
             Ok(vec![PlannedMove::to(stored, goal(&key))?])
         }
         MovedObject::Claim(key) => {
-            let left: Vec<StoredVolume> = requests.volumes().await?;
+            let volumes = requests.volumes().await?;
+            if to.is_some_and(|to| volumes.iter().any(|stored| was_moved(stored, key, to))) {
+                return Ok(Vec::new());
+            }
             let left: Vec<StoredVolume> =
-                left.into_iter().filter(|stored| is_left_by(stored, key)).collect();
+                volumes.into_iter().filter(|stored| is_left_by(stored, key)).collect();
             match <[StoredVolume; 1]>::try_from(left) {
                 Ok([stored]) => Ok(vec![PlannedMove::to(stored, goal(key))?]),
                 Err(left) if left.is_empty() && is_bound(requests, key).await? => Ok(Vec::new()),
@@ -162,8 +163,8 @@ pub(super) async fn rescue(
                 let key = left_key(&stored).filter(|key| *key.namespace == **namespace).cloned();
                 let Some(key) = key else { continue };
                 // A transfer that has begun is not a rescue.
-                let is_other =
-                    stored.recorded.as_ref().is_some_and(|journal| journal.origin != key);
+                let recorded = stored.recorded.as_ref();
+                let is_other = recorded.is_some_and(|journal| *journal.goal.claim() != key);
                 let has_claim = stored.recorded.is_none() && requests.claim(&key).await?.is_some();
                 if is_other || has_claim {
                     let name = stored.moved.name.as_str();
@@ -325,10 +326,10 @@ fn is_left_by(stored: &StoredVolume, key: &ClaimKey) -> bool {
     left_key(stored) == Some(key)
 }
 
-/// The claim that is gone and has left the volume, or to which its move goes back.
+/// The claim that is gone and has left the volume, or that had it before its move.
 fn left_key(stored: &StoredVolume) -> Option<&ClaimKey> {
     match (&stored.recorded, &stored.moved.phase) {
-        (Some(journal), _) => Some(journal.goal.claim()),
+        (Some(journal), _) => Some(&journal.origin),
         (None, VolumePhase::Released) => stored.moved.reservation.key(),
         (
             None,
@@ -339,6 +340,11 @@ fn left_key(stored: &StoredVolume) -> Option<&ClaimKey> {
             | VolumePhase::Unknown(_),
         ) => None,
     }
+}
+
+/// Whether the last move of the volume led from one claim to the other.
+fn was_moved(stored: &StoredVolume, from: &ClaimKey, to: &ClaimKey) -> bool {
+    former_claim(stored).as_ref() == Some(from) && has(stored, to)
 }
 
 /// Whether the volume is reserved for the claim.

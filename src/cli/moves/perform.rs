@@ -1,4 +1,4 @@
-//! Performs moves: what stands against them first, then one step after another.
+//! Performs moves: reports every problem that prevents them, or makes one step after another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::moves::{MoveProblem, MoveWrite};
 /// requests in flight.
 const MOVES_COUNT_MAX: usize = 32;
 
-/// The pause before an object that another component is to change is read again.
+/// The pause before an object that another component is to change is read again. 100 ms: a binder takes about as long to bind.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Performs the moves, or shows them.
@@ -77,7 +77,7 @@ where
 ///
 /// # Errors
 ///
-/// Everything that stands against any of them, a line each: then none begins.
+/// Every problem of any of them, a line each: then none begins.
 async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<String, Failure> {
     let requests = requests.clone();
     let checked = for_each(moves, move |planned| {
@@ -90,11 +90,11 @@ async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<Stri
         text += &words::preview(planned, &beginning.writes);
         // A move that has begun is resumed: what it waits for shows on the way. But its journal may have been written by an
         // account without these rights.
-        let stands = beginning.problems.iter().filter(|problem| {
+        let found = beginning.problems.iter().filter(|problem| {
             !planned.is_begun()
                 || matches!(problem, MoveProblem::NotAdmitted(..) | MoveProblem::NotPermitted(_))
         });
-        problems.extend(stands.map(ToString::to_string));
+        problems.extend(found.map(ToString::to_string));
     }
     problems.dedup();
     if problems.is_empty() { Ok(text) } else { Err(impossible(problems.join("\n"))) }
@@ -110,11 +110,8 @@ async fn perform_one(
     let mut is_begun = planned.is_begun();
     let mut until = Instant::now() + timeout;
     let mut lines = words::Progress::begin(planned);
-    let unfinished = |reason: &str| {
-        impossible(format!(
-            "PV {:?}: the move has not ended: {reason}; its data is safe; run the same command again to resume it",
-            name.as_str()
-        ))
+    let stopped = |reason: String| {
+        impossible(format!("PV {:?}: the move has not ended: {reason}", name.as_str()))
     };
     loop {
         let waits_for = match advance(requests, name, &planned.journal, is_begun).await {
@@ -130,7 +127,7 @@ async fn perform_one(
             Ok(Advance::Ended) => return lines.end(),
             Ok(Advance::Changed) => "its objects change all the time".to_owned(),
             Ok(Advance::Waiting(waiting)) => waiting.to_string(),
-            Ok(Advance::Stopped(problem)) => return Err(unfinished(&problem.to_string())),
+            Ok(Advance::Stopped(problem)) => return Err(stopped(problem.to_string())),
             // Whether the write was made shows in the next step.
             Err(error @ MoveError::Request { .. }) => error.to_string(),
             // The quota controller counts the deletion of the former claim a moment later.
@@ -140,10 +137,10 @@ async fn perform_one(
                 | MoveError::Unreadable { .. }
                 | MoveError::Journal { .. }
                 | MoveError::VolumeGone(_)),
-            ) => return Err(unfinished(&error.to_string())),
+            ) => return Err(stopped(error.to_string())),
         };
         if Instant::now() >= until {
-            return Err(unfinished(&waits_for));
+            return Err(stopped(format!("{waits_for}; run the same command again to resume it")));
         }
         sleep(PAUSE).await;
     }

@@ -18,7 +18,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Frame};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Mutex, mpsc, watch};
 
 use crate::plane::Plane;
 use crate::plane::persona::{ADMIN, Persona};
@@ -68,6 +68,8 @@ struct Upstream {
     client: kube::Client,
     trouble: watch::Receiver<Trouble>,
     counted: Arc<Counted>,
+    /// Held by a write while writes are counted: two at once would both be the last.
+    one_write: Arc<Mutex<()>>,
 }
 
 impl Proxy {
@@ -77,7 +79,9 @@ impl Proxy {
         let (trouble, receiver) = watch::channel(Trouble::None);
         let counted = Arc::new(Counted::default());
         let client = runtime.block_on(nameless(&plane.kubeconfig(ADMIN)));
-        let upstream = Upstream { client, trouble: receiver, counted: Arc::clone(&counted) };
+        let one_write = Arc::default();
+        let upstream =
+            Upstream { client, trouble: receiver, counted: Arc::clone(&counted), one_write };
         let listener = runtime.block_on(tokio::net::TcpListener::bind(("127.0.0.1", 0))).unwrap();
         let port = listener.local_addr().unwrap().port();
         let service = Router::new().fallback(pass).with_state(upstream);
@@ -142,6 +146,10 @@ async fn pass(State(upstream): State<Upstream>, request: Request) -> Response<Bo
     let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
     let query = request.uri().query().unwrap_or_default();
     let is_resumed = is_watch && query.contains("resourceVersion=");
+    let is_stored = is_stored_write(&request);
+    let counts = matches!(trouble, Trouble::AwayAfterWrites(_) | Trouble::LostAnswer(_));
+    let one_write = Arc::clone(&upstream.one_write);
+    let _turn = if counts && is_stored { Some(one_write.lock().await) } else { None };
     match trouble {
         Trouble::Away => return denial(StatusCode::BAD_GATEWAY),
         Trouble::Busy if request.method() != "GET" => {
@@ -170,7 +178,6 @@ async fn pass(State(upstream): State<Upstream>, request: Request) -> Response<Bo
         | Trouble::None
         | Trouble::LateClaims => {}
     }
-    let is_stored = is_stored_write(&request);
     let is_of_claims = is_watch && request.uri().path().ends_with("/persistentvolumeclaims");
     let (head, body) = request.into_parts();
     let body = to_bytes(body, 16 << 20).await.unwrap_or_default();

@@ -13,6 +13,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_transfer_that_is_cut_off_is_resumed),
     case!(a_transfer_that_is_cut_off_is_undone),
     case!(a_swap_that_is_cut_off_is_resumed),
+    case!(a_rescue_under_another_name_that_is_cut_off_is_resumed),
     case!(the_undoing_of_a_swap_that_is_cut_off_is_resumed),
     case!(a_claim_that_is_created_again_meanwhile_is_not_moved_instead),
 ];
@@ -72,10 +73,7 @@ fn a_swap_that_is_cut_off_is_resumed() {
     let proxy = Proxy::start(scene.plane);
     let from = scene.objects.namespace();
     for (index, trouble) in cuts(2 * WRITES).enumerate() {
-        let (one, two) = (format!("one-{index}"), format!("two-{index}"));
-        scene.pair(&one);
-        scene.pair(&two);
-        let (first, second) = (format!("pvc/{one}"), format!("pvc/{two}"));
+        let ([one, two], [first, second]) = two_pairs(&scene, index);
         let swap = ["swap", &first, &second, "-n", from];
         cut_off(&scene, &proxy, trouble, &swap);
         scene.bindery(&swap).expect_ok();
@@ -84,15 +82,42 @@ fn a_swap_that_is_cut_off_is_resumed() {
     }
 }
 
+fn a_rescue_under_another_name_that_is_cut_off_is_resumed() {
+    let scene = Scene::new(Plane::shared(Peers::WithBinder), "rescued");
+    let proxy = Proxy::start(scene.plane);
+    let from = scene.objects.namespace();
+    // The claim is gone already.
+    for (index, trouble) in cuts(WRITES - 1).enumerate() {
+        let name = format!("data-{index}");
+        scene.pair_with(&name, "Retain");
+        scene.delete(&name);
+        let (claim, to) = (format!("pvc/{from}/{name}"), format!("{from}/{name}-back"));
+        let rescue = ["rescue", &claim, "--to", &to];
+        cut_off(&scene, &proxy, trouble, &rescue);
+        scene.bindery(&rescue).expect_ok();
+        let path = claim_path(from, &format!("{name}-back"));
+        let stored = scene.plane.get(ADMIN, &path).expect_ok();
+        assert_eq!(stored["status"]["phase"], "Bound", "{trouble:?}");
+        assert_eq!(stored["spec"]["volumeName"], scene.objects.name(&name), "{trouble:?}");
+    }
+}
+
+/// Two bound pairs, and their claims as the command names them.
+fn two_pairs(scene: &Scene<'_>, index: usize) -> ([String; 2], [String; 2]) {
+    let names = ["one", "two"].map(|name| format!("{name}-{index}"));
+    for name in &names {
+        scene.pair(name);
+    }
+    let claims = names.each_ref().map(|name| format!("pvc/{name}"));
+    (names, claims)
+}
+
 fn the_undoing_of_a_swap_that_is_cut_off_is_resumed() {
     let scene = Scene::new(Plane::shared(Peers::WithBinder), "swapped-back");
     let proxy = Proxy::start(scene.plane);
     let from = scene.objects.namespace();
     for (index, trouble) in cuts(2 * WRITES).enumerate() {
-        let (one, two) = (format!("one-{index}"), format!("two-{index}"));
-        scene.pair(&one);
-        scene.pair(&two);
-        let (first, second) = (format!("pvc/{one}"), format!("pvc/{two}"));
+        let ([one, two], [first, second]) = two_pairs(&scene, index);
         scene.bindery(&["swap", &first, &second, "-n", from]).expect_ok();
         let undo = ["undo", &first, "-n", from];
         cut_off(&scene, &proxy, trouble, &undo);

@@ -1,4 +1,4 @@
-//! What stands against a move before its first write: all of it at once.
+//! The problems that prevent a move, all of them before its first write.
 
 use super::evidence::{ClaimRead, ClaimUsers, MovedVolume, Recreator};
 use super::journal::{Goal, Journal};
@@ -28,7 +28,7 @@ pub struct BeginEvidence<'a> {
     pub creation_denial: Option<&'a str>,
 }
 
-/// Returns what stands against the move; nothing if it can begin.
+/// Returns the problems that prevent the move; none if it can begin.
 pub fn begin_problems(seen: &BeginEvidence<'_>) -> Vec<MoveProblem> {
     let mut problems = Vec::new();
     problems.extend(volume_problem(seen.volume));
@@ -67,7 +67,7 @@ fn volume_problem(volume: &MovedVolume) -> Option<MoveProblem> {
     }
 }
 
-/// What stands against the deletion of the claim that has the volume.
+/// The problems that prevent the deletion of the claim that has the volume.
 fn holder_problems(seen: &BeginEvidence<'_>) -> Vec<MoveProblem> {
     let Reservation::Held(key, uid) = &seen.volume.reservation else { return Vec::new() };
     let ClaimRead::Present(claim) = seen.holder else { return Vec::new() };

@@ -137,7 +137,7 @@ fn a_rejected_token_is_read_again() {
     std::fs::write(&token, "expired").unwrap();
     let controller = Controller::start_by(&kubeconfig, Election::None);
     eventually("the token is rejected", PATIENCE, || {
-        if controller.log().contains("401") { Ok(()) } else { Err(controller.log()) }
+        if controller.log().contains("Unauthorized") { Ok(()) } else { Err(controller.log()) }
     });
     std::fs::write(&token, valid.as_str().unwrap()).unwrap();
     let mut pairs = Pairs { plane: &plane, objects: plane.objects("token"), made: 0 };

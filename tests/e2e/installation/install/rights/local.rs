@@ -67,7 +67,7 @@ fn the_local_static_provisioner_needs_what_the_chart_gives_it_and_no_more() {
         let unused = unused(&plane, &granted);
         if unused.is_empty() { Ok(()) } else { Err(format!("{unused}{}", local.log())) }
     });
-    assert!(!local.log().contains("403"), "{}", local.log());
+    assert!(!local.log().contains("is forbidden"), "{}", local.log());
     local.kill();
     let denied = sweep(&plane, &granted);
     assert!(denied >= 250, "{denied}");

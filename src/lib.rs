@@ -9,31 +9,33 @@
 //! test, `tests/tidy/layers.rs`; no dot is right of the diagonal, so no two modules import each other.
 //!
 //! ```text
-//!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21
+//!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23
 //!  1 model          ■
 //!  2 attach         ●  ■
 //!  3 disks          ●  ·  ■
 //!  4 moves          ●  ·  ·  ■
-//!  5 binding        ●  ·  ·  ·  ■
-//!  6 rules          ●  ·  ·  ·  ●  ■
-//!  7 certificates   ·  ·  ·  ·  ·  ·  ■
-//!  8 api            ●  ●  ●  ●  ●  ●  ●  ■
-//!  9 document       ·  ·  ·  ·  ·  ·  ·  ·  ■
-//! 10 sim            ●  ·  ·  ·  ·  ·  ·  ●  ·  ■
-//! 11 telemetry      ●  ·  ·  ·  ·  ●  ·  ·  ·  ·  ■
-//! 12 config         ●  ·  ·  ·  ·  ●  ·  ·  ●  ·  ·  ■
-//! 13 file_watch     ·  ·  ·  ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
-//! 14 listen         ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
-//! 15 client         ●  ·  ·  ·  ●  ●  ·  ●  ·  ·  ●  ●  ·  ·  ■
-//! 16 move_runner    ●  ·  ·  ●  ·  ·  ·  ●  ·  ·  ·  ·  ·  ·  ●  ■
-//! 17 webhook        ●  ·  ·  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ■
-//! 18 controller     ●  ·  ·  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ·  ■
-//! 19 local          ●  ·  ●  ·  ●  ·  ·  ●  ●  ·  ●  ●  ·  ·  ●  ·  ·  ·  ■
-//! 20 cli            ●  ●  ●  ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ●  ●  ■
-//! 21 main           ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ●  ■
+//!  5 trash          ●  ·  ·  ●  ■
+//!  6 binding        ●  ·  ·  ·  ·  ■
+//!  7 rules          ●  ·  ·  ·  ·  ●  ■
+//!  8 certificates   ·  ·  ·  ·  ·  ·  ·  ■
+//!  9 api            ●  ●  ●  ●  ●  ●  ●  ●  ■
+//! 10 document       ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
+//! 11 sim            ●  ·  ·  ·  ·  ·  ·  ·  ●  ·  ■
+//! 12 telemetry      ●  ·  ·  ·  ·  ·  ●  ·  ·  ·  ·  ■
+//! 13 config         ●  ·  ·  ·  ●  ·  ●  ·  ·  ●  ·  ·  ■
+//! 14 file_watch     ·  ·  ·  ·  ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
+//! 15 listen         ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
+//! 16 client         ●  ·  ·  ·  ·  ●  ●  ·  ●  ·  ·  ●  ●  ·  ·  ■
+//! 17 move_runner    ●  ·  ·  ●  ·  ·  ·  ·  ●  ·  ·  ·  ·  ·  ·  ●  ■
+//! 18 trash_runner   ●  ·  ·  ●  ●  ·  ·  ·  ●  ·  ·  ·  ·  ·  ·  ●  ●  ■
+//! 19 webhook        ●  ·  ·  ·  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ·  ■
+//! 20 controller     ●  ·  ·  ·  ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ·  ■
+//! 21 local          ●  ·  ●  ·  ·  ●  ·  ·  ●  ●  ·  ●  ●  ·  ·  ●  ·  ·  ·  ·  ■
+//! 22 cli            ●  ●  ●  ●  ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ●  ●  ●  ■
+//! 23 main           ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ●  ■
 //! ```
 //!
-//! The first six layers are the package `bindery-core`, which depends on no runtime, client or serialization library.
+//! The first seven layers are the package `bindery-core`, which depends on no runtime, client or serialization library.
 //! `bindery-sim` is the simulated API server for tests and `make demo`; the shipped binary does not contain it.
 //!
 //! # Entry points
@@ -48,6 +50,8 @@
 //! * [`webhook::service::Service`] answers one review without a socket; [`webhook::run::Webhook`] runs the server.
 //! * [`moves::decide_move`] returns the next step of a move of a volume from one claim to another;
 //!   [`move_runner::advance`] reads what it depends on and performs it.
+//! * [`trash::decide_trash`] returns the next step of a volume that stays after its claim was deleted;
+//!   [`trash_runner::trash_step`] reads what it depends on and performs it.
 //! * [`disks::next_step`] returns the next step for a local disk; [`local::run::run`] observes disks and performs it.
 //! * [`controller::reconciler::Reconciler`] reconciles without I/O; [`controller::run::run`] connects it to the API
 //!   server.
@@ -59,6 +63,7 @@
 //! | [`model`] | values: quantities, access modes, selectors, node affinity, volumes, claims, classes |
 //! | [`attach`] | how far a volume is on its way to a node, and whose turn it is |
 //! | [`moves`] | moves of a volume from one claim to another: the journal, and the next step |
+//! | [`trash`] | volumes that stay for a while after their claims were deleted: the record, and the next step |
 //! | [`disks`] | local disks: what they are recognized by, and the next step for each |
 //! | [`binding`] | what fits what, what is known of the cluster, and the next step of a binding |
 //! | [`rules`] | admission rules and mutations, one file each, and their evaluation |
@@ -71,8 +76,9 @@
 //! | [`listen`] | listening sockets on all addresses |
 //! | [`client`] | API client: watches, store, live reads, writes, leader election |
 //! | [`move_runner`] | the reads and writes of a move of a volume |
+//! | [`trash_runner`] | the reads and writes of a step of the trash |
 //! | [`webhook`] | the HTTPS server, its handlers and probes |
-//! | [`controller`] | the work queue, the reconcile loop, the event recorder, the recycler |
+//! | [`controller`] | the work queue, the reconcile loop, the event recorder, the recycler, the trash |
 //! | [`local`] | the local static provisioner: scans of a node, cleaning, and the requests about its volumes |
 //! | [`cli`] | arguments, commands and their output |
 //!
@@ -172,7 +178,8 @@
 //! for lookups only; whatever is iterated is sorted.
 //!
 //! **Architecture invariant:** only the leader writes to PersistentVolumes and PersistentVolumeClaims; each such write
-//! names the uid and version on which it was decided, and no object has two writes in flight.
+//! names the uid and version on which it was decided. No object has two writes of the reconciler in flight, and none has two
+//! of the trash.
 //!
 //! **Architecture invariant:** admission has no side effects. The webhook writes nothing to the cluster, and no rule
 //! can distinguish a dry run from a real request.
@@ -201,7 +208,7 @@
 //! assert!(!rule.denied.is_empty() && !rule.allowed.is_empty());
 //! assert!(RULES.iter().all(|rule| !rule.request_types.is_empty()));
 //! ```
-pub use bindery_core::{attach, binding, disks, model, moves, rules};
+pub use bindery_core::{attach, binding, disks, model, moves, rules, trash};
 
 pub mod api;
 pub mod certificates;
@@ -215,4 +222,5 @@ pub mod listen;
 pub mod local;
 pub mod move_runner;
 pub mod telemetry;
+pub mod trash_runner;
 pub mod webhook;

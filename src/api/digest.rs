@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hasher as _};
 /// Two hashes of the same texts, from two beginnings: for one of 64 bits, two lists that differ and count as
 /// one would be found within minutes.
 #[derive(Debug)]
-pub(super) struct Digest([DefaultHasher; 2]);
+pub struct Digest([DefaultHasher; 2]);
 
 impl Default for Digest {
     fn default() -> Self {
@@ -17,7 +17,7 @@ impl Default for Digest {
 
 impl Digest {
     /// Adds a text.
-    pub(super) fn add(&mut self, text: &str) {
+    pub fn add(&mut self, text: &str) {
         for hasher in &mut self.0 {
             hasher.write(text.as_bytes());
             // Ends it: this byte is in no text.
@@ -26,12 +26,12 @@ impl Digest {
     }
 
     /// Of all that was added, in order.
-    pub(super) fn finish(&self) -> [u64; 2] {
+    pub fn finish(&self) -> [u64; 2] {
         self.0.each_ref().map(DefaultHasher::finish)
     }
 
     /// Of one text.
-    pub(super) fn of(text: &str) -> [u64; 2] {
+    pub fn of(text: &str) -> [u64; 2] {
         let mut digest = Self::default();
         digest.add(text);
         digest.finish()

@@ -29,6 +29,7 @@ pub mod rule;
 pub mod scan;
 pub mod snapshot;
 mod table;
+mod trash;
 pub mod webhook;
 
 use std::ffi::OsString;
@@ -102,6 +103,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Rename(arguments) => moves::rename(arguments),
         Command::Swap(arguments) => moves::swap(arguments),
         Command::Undo(arguments) => moves::undo(arguments),
+        Command::Trash(arguments) => trash::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Snapshot(arguments) => snapshot::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),

@@ -17,5 +17,6 @@ pub mod relists;
 pub mod request;
 pub mod resource;
 pub mod send;
+pub mod server_time;
 pub mod shared_store;
 pub mod watch;

@@ -6,6 +6,7 @@ use super::recycler::Recycler;
 use crate::document::Position;
 use crate::rules::Policy;
 use crate::rules::judging::filter::OWN_CONTROLLER;
+use crate::trash::TrashPolicy;
 
 /// A configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct Configuration {
     pub own_controller: String,
     /// How the controller recycles volumes.
     pub recycler: Recycler,
+    /// Which volumes stay after their claims were deleted.
+    pub trash: TrashPolicy,
 }
 
 impl Default for Configuration {
@@ -24,6 +27,7 @@ impl Default for Configuration {
             policy: Policy::default(),
             own_controller: OWN_CONTROLLER.to_owned(),
             recycler: Recycler::default(),
+            trash: TrashPolicy::default(),
         }
     }
 }

@@ -111,6 +111,25 @@ pub const KEYS: &[ConfigurationKey] = &[
     optional("recycler.timeouts.nfs.perGi", "and for each GiB of its capacity", "`30s`"),
     optional("recycler.timeouts.hostPath.minimum", "the same of a hostPath PV", "`1m`"),
     optional("recycler.timeouts.hostPath.perGi", "and for each GiB of its capacity", "`30s`"),
+    optional(
+        "trash.keep",
+        "how long a PV whose policy is Delete stays after its PVC was deleted: \
+         [the trash](../how-to/trash.md)",
+        "`0s`: not at all",
+    ),
+    optional(
+        "trash.soft",
+        "whether a new PVC of the same namespace and name gets its PV back; else only a rescue does",
+        "`false`",
+    ),
+    optional("trash.overrides[].storageClasses", "the StorageClasses that it concerns", "all"),
+    optional("trash.overrides[].namespaces", "the Namespaces of the PVCs that it concerns", "all"),
+    optional(
+        "trash.overrides[].keep",
+        "the time there; of several that match, the last counts",
+        "as before",
+    ),
+    optional("trash.overrides[].soft", "the same of `soft`", "as before"),
 ];
 
 /// The names of the keys of the map at `path`, in order; the whole document is at the empty path.

@@ -31,6 +31,7 @@ mod keys;
 mod overrides;
 mod read;
 mod recycler;
+mod trash;
 
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,7 @@ use super::certificates::metrics::CertificateMetrics;
 use super::mode::ControllerMode;
 use super::object_counts::{Counts, ObjectCounts};
 use super::operation_metrics::OperationMetrics;
+use super::trash::metrics::TrashMetrics;
 use crate::binding::Write;
 use crate::client::send::WriteOutcome;
 use crate::telemetry::configuration::ConfigurationMetrics;
@@ -84,6 +85,8 @@ metric_table! {
         pub(super) configuration: ConfigurationMetrics = ConfigurationMetrics::register(registry)?,
         /// What happened to connections.
         pub connections: ConnectionMetrics = ConnectionMetrics::register(registry)?,
+        /// What is in the trash.
+        pub(super) trash: TrashMetrics = TrashMetrics::register(registry)?,
         /// Certificates that the leader keeps.
         pub(super) certificates: CertificateMetrics = CertificateMetrics::register(registry)?,
     }
@@ -101,7 +104,7 @@ impl ControllerMetrics {
     pub fn rows() -> impl Iterator<Item = &'static MetricRow> {
         let own = [&BUILD].into_iter().chain(Self::METRICS).chain(OperationMetrics::METRICS);
         let shared = ConnectionMetrics::METRICS.iter().chain(ConfigurationMetrics::METRICS);
-        own.chain(CertificateMetrics::METRICS).chain(shared)
+        own.chain(TrashMetrics::METRICS).chain(CertificateMetrics::METRICS).chain(shared)
     }
 
     /// Counts a write by its outcome.

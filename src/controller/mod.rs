@@ -22,4 +22,5 @@ pub mod reconciler;
 mod recycle;
 pub mod run;
 mod runner;
+mod trash;
 mod work_queue;

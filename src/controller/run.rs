@@ -22,6 +22,7 @@ use super::mode::ControllerMode;
 use super::reconciler::Reconciler;
 use super::recycle::Recyclers;
 use super::runner::{Requests, Runner};
+use super::trash::{TrashLoop, TrashLoopSettings, TrashWatch, WatchHandlers};
 use crate::client::backoff::spread;
 use crate::client::lead::Lead;
 use crate::client::lease::LeaderElection;
@@ -75,10 +76,6 @@ pub async fn run_metered(
     let event_sender = Arc::new(event_sender);
     let remedy = remedy(settings.election.as_ref());
     let timing = settings.election.as_ref().map(|election| election.timing).unwrap_or_default();
-    let mut watches = JoinSet::new();
-    for kind in ResourceKind::ALL {
-        watches.spawn(watch_collection(client.clone(), kind, Arc::clone(&event_sender), start));
-    }
     let mut lead = Lead::start(&client, settings.election);
     let until = lead.until.clone();
     let mut recorders = JoinSet::new();
@@ -89,6 +86,24 @@ pub async fn run_metered(
         let (client, namespace) = (client.clone(), settings.own_namespace.clone());
         recorders.spawn(configuration::record(client, namespace, name, until.clone(), changes));
     }
+    let trash = TrashWatch::new(watched.current());
+    let handlers = Arc::new(WatchHandlers {
+        reconciler: Arc::clone(&event_sender),
+        trash: Arc::clone(&trash),
+    });
+    let watch = |kind| watch_collection(client.clone(), kind, Arc::clone(&handlers), start);
+    let mut watches: JoinSet<()> = ResourceKind::ALL.into_iter().map(watch).collect();
+    let mut trash = TrashLoop::new(
+        &client,
+        TrashLoopSettings {
+            watch: trash,
+            configuration: watched.current(),
+            until: until.clone(),
+            margin: timing.margin(),
+            metrics: Arc::clone(&metrics),
+            events: settings.events,
+        },
+    );
     let recyclers =
         Recyclers::new(&client, watched.current(), settings.own_namespace, (until, timing));
     let mut renewal = CertificateRenewal::start(&client, settings.certificates, &metrics);
@@ -115,10 +130,11 @@ pub async fn run_metered(
         _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster")),
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
         () = renewal.ended() => Err(LoopError::TaskEnded("renews the certificates")),
+        () = trash.run() => Err(LoopError::TaskEnded("lets volumes of the trash go")),
         () = stop => Ok(()),
         Some(_) = recorders.join_next() => Err(LoopError::TaskEnded("records events about the configuration")),
     };
-    runner.finish().await;
+    tokio::join!(runner.finish(), trash.finish());
     tokio::join!(lead.give_up(), renewal.give_up());
     ended
 }

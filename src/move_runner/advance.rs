@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::requests::{MoveError, MoveRequests, StoredClaim, StoredVolume, Written};
+use super::error::MoveError;
+use super::requests::{MoveRequests, StoredClaim, StoredVolume, Written};
 use crate::api::moves::{
     claim_copy, claim_from, fence_patch, finish_patch, record_patch, recorded_copy, reserve_patch,
 };

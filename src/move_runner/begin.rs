@@ -1,6 +1,7 @@
 //! Reads what the beginning of a move depends on.
 
-use super::requests::{MoveError, MoveRequests, Permission, StoredClaim, StoredVolume};
+use super::error::MoveError;
+use super::requests::{MoveRequests, Permission, StoredClaim, StoredVolume};
 use crate::api::moves::{claim_copy, claim_from, claim_manifest};
 use crate::model::{ClaimKey, Reservation};
 use crate::moves::{

@@ -5,8 +5,10 @@
 
 mod advance;
 mod begin;
+mod error;
 mod requests;
 
 pub use advance::{Advance, advance};
 pub use begin::{Beginning, beginning};
-pub use requests::{MoveError, MoveRequests, Permission, StoredClaim, StoredVolume, Written};
+pub use error::MoveError;
+pub use requests::{MoveRequests, Permission, StoredClaim, StoredVolume, Written};

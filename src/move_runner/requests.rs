@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::Method;
+use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 
+use super::error::MoveError;
 use crate::api::claim::claim;
 use crate::api::list::items;
 use crate::api::moves::journal;
@@ -17,6 +19,7 @@ use crate::api::pods::any_pod;
 use crate::api::stateful_set::stateful_set;
 use crate::api::volume::{Wanted, volume};
 use crate::client::request::{RequestError, escaped, is_absent, request, send_text};
+use crate::client::server_time::server_time;
 use crate::model::annotations::{MOVE, MOVE_UNDONE};
 use crate::model::{
     Claim, ClaimKey, ClaimPhase, Namespace, ResourceVersion, Stage, Uid, Volume, VolumeName,
@@ -30,49 +33,6 @@ const FIELD_MANAGER: &str = "bindery-move";
 
 /// Objects in a page of a list. A pod has some 10 KiB.
 const PAGE_OBJECTS: usize = 250;
-
-/// Why a move stopped between two steps. Nothing is lost: the next call goes on.
-#[derive(Debug, thiserror::Error)]
-pub enum MoveError {
-    /// A request failed.
-    #[error("{what}: {error}")]
-    Request {
-        /// What was asked for.
-        what: String,
-        /// Why it failed.
-        error: RequestError,
-    },
-    /// The API server rejected it.
-    #[error("{what}: the API server denies it: {reason}")]
-    Rejected {
-        /// What was asked for.
-        what: String,
-        /// Why it was rejected.
-        reason: String,
-    },
-    /// An answer cannot be read.
-    #[error("{what} cannot be read: {error}")]
-    Unreadable {
-        /// What was read.
-        what: String,
-        /// Why it cannot be read.
-        error: serde_json::Error,
-    },
-    /// The journal of a volume cannot be read.
-    #[error(
-        "the annotation bindery.dev/move of PV \"{volume}\" cannot be read: {reason}; a newer version may be moving the PV; use \
-         that version"
-    )]
-    Journal {
-        /// The volume.
-        volume: VolumeName,
-        /// Why it cannot be read.
-        reason: String,
-    },
-    /// The volume is gone.
-    #[error("PV \"{0}\" does not exist; it was deleted since")]
-    VolumeGone(VolumeName),
-}
 
 /// The outcome of a conditional write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,8 +179,30 @@ impl MoveRequests {
             volumes.push(StoredVolume::read(text)?);
             Ok(())
         };
-        self.list(VOLUMES, "the PVs", take).await?;
+        self.volume_texts(take).await?;
         Ok(volumes)
+    }
+
+    /// Passes the text of each volume to `take`.
+    ///
+    /// # Errors
+    ///
+    /// The list failed, or `take` did.
+    pub async fn volume_texts(
+        &self,
+        take: impl FnMut(&str) -> Result<(), serde_json::Error>,
+    ) -> Result<(), MoveError> {
+        self.list(VOLUMES, "the PVs", take).await
+    }
+
+    /// Returns the time of the API server, as it answers to a read of this volume; nothing if it does not say it.
+    ///
+    /// # Errors
+    ///
+    /// The read failed.
+    pub async fn server_time(&self, name: &VolumeName) -> Result<Option<Timestamp>, MoveError> {
+        let time = server_time(&self.client, &volume_path(name), self.deadline).await;
+        time.map_err(|error| failed("the time of the API server".to_owned(), error))
     }
 
     async fn list(

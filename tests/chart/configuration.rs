@@ -8,6 +8,7 @@ use std::time::Duration;
 use bindery::config::{Configuration, read};
 use bindery::model::TenantLabel;
 use bindery::rules::{Mode, Switch, TENANT_LABEL, Unlisted};
+use bindery::trash::ReturnTo;
 use serde_json::Value;
 
 use super::helm::{Rendering, set, sets};
@@ -61,6 +62,7 @@ fn defaults_are_those_of_the_program() {
     assert_eq!(chart.policy.longest_exemption, own.policy.longest_exemption);
     assert_eq!(chart.policy.trusted, own.policy.trusted);
     assert_eq!(chart.recycler, own.recycler);
+    assert_eq!(chart.trash, own.trash);
 }
 
 #[test]
@@ -82,6 +84,9 @@ fn values_reach_the_configuration() {
     assert_eq!(policy.mutations.get(TENANT_LABEL), Some(&Switch::On));
     assert_eq!(policy.trusted.binders, ["system:serviceaccount:topolvm:binder"]);
     assert_eq!(policy.trusted.populators, ["system:serviceaccount:populators:mover"]);
+    let trash = configuration("policy").trash;
+    assert_eq!(trash.all.keep.as_hours(), 72);
+    assert_eq!(trash.overrides[0].return_to, Some(ReturnTo::SameName));
     let recycler = configuration("full-sidecar").recycler;
     assert_eq!(recycler.nfs.minimum, Duration::from_mins(10));
     let image = &recycler.template.spec["containers"][0]["image"];

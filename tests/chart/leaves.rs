@@ -20,6 +20,8 @@ const FULL: &str = "controller.mode=full,controller.acknowledgeBinderReplacement
 const PROVIDED: &[&str] =
     &["--set-json", r#"certs={"mode": "provided", "provided": {"secretName": "other"}}"#];
 
+const TRASH: &[&str] = &["--set", "trash.enabled=true"];
+
 const LOCAL: &[&str] = &["--set", "local.enabled=true,local.classes.a.hostDir=/mnt"];
 
 /// Pools that the probe replaces.
@@ -85,6 +87,10 @@ const PROBES: &[Probe] = &[
         r#"{"spec": {"containers": [{"name": "a"}], "volumes": [{"name": "b"}]}}"#,
         &["--set", FULL],
     ),
+    ("trash.enabled", "true", &[]),
+    ("trash.keep", "\"24h\"", TRASH),
+    ("trash.soft", "true", TRASH),
+    ("trash.overrides", r#"[{"namespaces": ["db"], "keep": "720h", "soft": true}]"#, TRASH),
     ("local.enabled", "true", &["--set", "local.classes.a.hostDir=/mnt"]),
     ("local.classes", r#"{"b": {"hostDir": "/b"}}"#, LOCAL),
     ("local.pools", r#"[{"name": "p", "classes": {"a": {"hostDir": "/mnt"}}}]"#, POOLS),

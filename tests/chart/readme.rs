@@ -80,6 +80,7 @@ fn rights_table() -> String {
             With::Nothing => "",
             With::Events => "`controller.events`",
             With::SelfSigned => "`certs.mode: selfSigned`",
+            With::Trash => "`trash.enabled`",
             With::TaintRemoval => "`local.removeNodeNotReadyTaint`",
             With::Jobs => "`local.useJobForCleaning`",
         };

@@ -35,6 +35,7 @@ pub(crate) enum With {
     Nothing,
     Events,
     SelfSigned,
+    Trash,
     TaintRemoval,
     Jobs,
 }
@@ -54,6 +55,10 @@ const OFFER: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 /// All of them.
 pub(crate) const RIGHTS: &[Right] = &[
     cluster("persistentvolumes", [READ, READ, READ_PATCH, READ_PATCH, OFFER, KEEP]),
+    Right {
+        with: With::Trash,
+        ..cluster("persistentvolumes", [NONE, PATCH, PATCH, PATCH, NONE, NONE])
+    },
     cluster("persistentvolumes/status", [NONE, NONE, NONE, PATCH, NONE, NONE]),
     cluster(
         "persistentvolumeclaims",
@@ -232,6 +237,15 @@ fn each_account_has_exactly_the_rights_of_the_table() {
         }
     }
     assert!(compared > 500, "{compared} cells");
+}
+
+#[test]
+fn the_trash_lets_the_controller_change_volumes() {
+    for (column, mode) in MODES.iter().enumerate() {
+        let values = values(mode, "deployment", "certManager", false) + ",trash.enabled=true";
+        let has = of_account(&rendered(&["--set", &values]), "rel-bindery-controller");
+        compare(mode, &has, &expected(&[column + 1], &[With::Nothing, With::Trash]));
+    }
 }
 
 #[test]

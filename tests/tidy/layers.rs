@@ -3,18 +3,16 @@
 //! A module without a row fails: its layer is a decision. The code map shows the table. Not here: walls between packages,
 //! which the compiler checks.
 
-use std::fmt::Write as _;
-
 use super::Finding;
 use super::code::{Named, blank, named, tokens};
 use super::manifest::Crates;
 use super::tree::File;
 
 /// One module directly below `src`.
-struct Layer {
-    name: &'static str,
+pub(super) struct Layer {
+    pub(super) name: &'static str,
     /// The modules that it may import besides itself.
-    imports: &'static [&'static str],
+    pub(super) imports: &'static [&'static str],
     /// The libraries that it may name.
     libraries: Libraries,
     reach: Reach,
@@ -52,13 +50,19 @@ const BELOW_PROCESSES: &[&str] = &[
     "client",
 ];
 
-/// The layers, lowest first. Of the first six, which are a package of their own, the manifest says which libraries
+/// The layers, lowest first. Of the first seven, which are a package of their own, the manifest says which libraries
 /// they may name.
-const LAYERS: &[Layer] = &[
+pub(super) const LAYERS: &[Layer] = &[
     Layer { name: "model", imports: &[], libraries: Libraries::Any, reach: Reach::Values },
     Layer { name: "attach", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
     Layer { name: "disks", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
     Layer { name: "moves", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
+    Layer {
+        name: "trash",
+        imports: &["model", "moves"],
+        libraries: Libraries::Any,
+        reach: Reach::Values,
+    },
     Layer { name: "binding", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
     Layer {
         name: "rules",
@@ -70,7 +74,16 @@ const LAYERS: &[Layer] = &[
     // Secrets hold certificates.
     Layer {
         name: "api",
-        imports: &["model", "attach", "disks", "moves", "binding", "rules", "certificates"],
+        imports: &[
+            "model",
+            "attach",
+            "disks",
+            "moves",
+            "trash",
+            "binding",
+            "rules",
+            "certificates",
+        ],
         libraries: Libraries::Only(&[
             "thiserror",
             "jiff",
@@ -104,7 +117,7 @@ const LAYERS: &[Layer] = &[
     // A pod template is kept as the JSON that it was written in.
     Layer {
         name: "config",
-        imports: &["model", "rules", "document"],
+        imports: &["model", "trash", "rules", "document"],
         libraries: Libraries::Only(&["thiserror", "jiff", "serde_json"]),
         reach: Reach::Values,
     },
@@ -128,6 +141,12 @@ const LAYERS: &[Layer] = &[
         reach: Reach::Io,
     },
     Layer {
+        name: "trash_runner",
+        imports: &["model", "moves", "trash", "api", "client", "move_runner"],
+        libraries: Libraries::Any,
+        reach: Reach::Io,
+    },
+    Layer {
         name: "webhook",
         imports: BELOW_PROCESSES,
         libraries: Libraries::Any,
@@ -135,7 +154,22 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "controller",
-        imports: BELOW_PROCESSES,
+        imports: &[
+            "model",
+            "trash",
+            "binding",
+            "rules",
+            "api",
+            "document",
+            "telemetry",
+            "config",
+            "file_watch",
+            "certificates",
+            "listen",
+            "client",
+            "move_runner",
+            "trash_runner",
+        ],
         libraries: Libraries::Any,
         reach: Reach::Io,
     },
@@ -152,6 +186,7 @@ const LAYERS: &[Layer] = &[
             "attach",
             "disks",
             "moves",
+            "trash",
             "binding",
             "rules",
             "api",
@@ -163,6 +198,7 @@ const LAYERS: &[Layer] = &[
             "listen",
             "client",
             "move_runner",
+            "trash_runner",
             "webhook",
             "controller",
             "local",
@@ -184,32 +220,6 @@ const CHANCE: [&str; 5] = ["SystemTime", "Instant", "RandomState", "UNIX_EPOCH",
 
 /// Calls that ask a clock.
 const CLOCKS: [(&str, &str); 3] = [("Timestamp", "now"), ("Zoned", "now"), ("Date", "today")];
-
-/// The table as a drawing: one row and one column for each layer, lowest first.
-fn drawing() -> String {
-    let mut text = " ".repeat(16);
-    for number in 1..=LAYERS.len() {
-        write!(text, "{number:>3}").expect("a String takes it");
-    }
-    for (index, layer) in LAYERS.iter().enumerate() {
-        write!(text, "\n{:>2} {:<13}", index + 1, layer.name).expect("a String takes it");
-        for other in &LAYERS[..index] {
-            text.push_str(if layer.imports.contains(&other.name) { "  ●" } else { "  ·" });
-        }
-        text.push_str("  ■");
-    }
-    text
-}
-
-/// Finds a code map that does not show the table. Returns the text of the file that does.
-pub(crate) fn code_map(root: &File) -> Result<(), String> {
-    const OPEN: &str = "//! ```text\n";
-    let lines: Vec<String> = drawing().lines().map(|line| format!("//! {line}\n")).collect();
-    let (before, rest) = root.text.split_once(OPEN).expect("the code map holds a drawing");
-    let (_, after) = rest.split_once("//! ```\n").expect("the drawing ends");
-    let expected = format!("{before}{OPEN}{}//! ```\n{after}", lines.concat());
-    if root.text == expected { Ok(()) } else { Err(expected) }
-}
 
 /// Everything that the file names and its layer does not allow.
 pub(crate) fn check(file: &File, crates: &Crates) -> Vec<Finding> {
@@ -438,18 +448,6 @@ mod tests {
             let is_lower = |name| LAYERS[..index].iter().any(|lower| lower.name == name);
             assert!(layer.imports.iter().all(|name| is_lower(*name)), "{}", layer.name);
         }
-    }
-
-    #[test]
-    fn a_code_map_that_shows_another_table_is_found() {
-        let file = |drawing: &str| File {
-            path: "src/lib.rs".to_owned(),
-            text: format!("//! # Layers\n//! ```text\n{drawing}//! ```\nmod a;\n"),
-        };
-        let expected = code_map(&file("//! old\n")).expect_err("the drawing is another");
-        let drawing = expected.split("//! ```").nth(1).expect("a drawing");
-        assert!(drawing.contains("\n//!  2 attach         ●  ■\n"), "{drawing}");
-        assert!(code_map(&File { path: "src/lib.rs".to_owned(), text: expected }).is_ok());
     }
 
     #[test]

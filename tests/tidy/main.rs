@@ -13,6 +13,7 @@ mod bench;
 mod call_paths;
 mod circles;
 mod code;
+mod code_map;
 mod image;
 mod layers;
 mod lists;
@@ -94,7 +95,7 @@ fn the_call_paths_of_the_code_map_exist_and_are_short() {
 #[test]
 fn the_code_map_shows_the_layers() {
     let root = tree::file("src/lib.rs");
-    let Err(expected) = layers::code_map(&root) else { return };
+    let Err(expected) = code_map::code_map(&root) else { return };
     let is_generating = std::env::var_os("BINDERY_GENERATE").is_some_and(|value| value == "1");
     assert!(is_generating, "src/lib.rs shows other layers; run make generate");
     std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/lib.rs"), expected)

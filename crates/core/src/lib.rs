@@ -8,3 +8,4 @@ pub mod disks;
 pub mod model;
 pub mod moves;
 pub mod rules;
+pub mod trash;

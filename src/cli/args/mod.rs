@@ -9,6 +9,7 @@ mod local;
 mod moves;
 mod nodes;
 mod output;
+mod trash;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ pub use self::local::{
 pub use self::moves::{MoveArgs, RenameArgs, RescueArgs, SwapArgs, TransferArgs, UndoArgs};
 pub use self::nodes::{DrainedNode, LostNodes};
 pub use self::output::{Format, Output};
+pub use self::trash::{TrashArgs, TrashCommand, TrashEmptyArgs};
 use crate::api::installation::Installation;
 use crate::controller::mode::ControllerMode;
 use crate::telemetry::logging::{LogFormat, LogLevel};
@@ -79,6 +81,8 @@ pub enum Command {
     Swap(SwapArgs),
     /// Revert a transfer, a rename or a rescue.
     Undo(UndoArgs),
+    /// List PersistentVolumes that stay after their PersistentVolumeClaims were deleted, or delete them early.
+    Trash(TrashArgs),
     /// Verify an installation.
     Doctor(DoctorArgs),
     /// Show one rule or mutation, or list them all.

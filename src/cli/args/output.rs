@@ -46,6 +46,11 @@ impl Output {
         Self::read(text, &[Text, Wide, Json, Yaml, Markdown])
     }
 
+    /// Reads `FORMAT` or `FORMAT=PATH`, in a format that every list has.
+    pub(super) fn of_list(text: &str) -> Result<Self, String> {
+        Self::read(text, &[Format::Text, Format::Json, Format::Yaml])
+    }
+
     fn read(text: &str, known: &[Format]) -> Result<Self, String> {
         let (format, path) = match text.split_once('=') {
             Some((_, "")) => return Err("a path must follow '='".to_owned()),

@@ -1,7 +1,7 @@
 //! `bindery rescue`, `transfer`, `rename`, `swap` and `undo`: moves of volumes, performed step by step.
 
 mod find;
-mod object;
+pub(super) mod object;
 mod perform;
 mod planned;
 mod words;

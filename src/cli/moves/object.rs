@@ -1,12 +1,14 @@
 //! The objects that a move is about, as they are spelled: `pvc/NAME`, `pvc/NAMESPACE/NAME`, `pv/NAME`, `ns/NAME`.
 
+use std::fmt;
+
 use crate::cli::exit::Failure;
 use crate::cli::input::object_id::ObjectKind;
 use crate::model::{ClaimKey, VolumeName, name_syntax};
 
 /// The object that a command names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum MovedObject {
+pub(in crate::cli) enum MovedObject {
     /// A claim.
     Claim(ClaimKey),
     /// A volume.
@@ -17,7 +19,7 @@ pub(super) enum MovedObject {
 
 impl MovedObject {
     /// Reads `KIND/NAME` or `pvc/NAMESPACE/NAME`; `namespace` stands in where none is given.
-    pub(super) fn parse(text: &str, namespace: &str) -> Result<Self, Failure> {
+    pub(in crate::cli) fn parse(text: &str, namespace: &str) -> Result<Self, Failure> {
         let words: Vec<&str> = text.split('/').collect();
         let kind = words.first().and_then(|kind| ObjectKind::from_argument(kind));
         match (kind, &*words) {
@@ -45,6 +47,16 @@ impl MovedObject {
         match self {
             Self::Claim(key) => &key.name,
             Self::Volume(_) | Self::Namespace(_) => "",
+        }
+    }
+}
+
+impl fmt::Display for MovedObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Claim(key) => write!(f, "PVC \"{key}\""),
+            Self::Volume(name) => write!(f, "PV {:?}", name.as_str()),
+            Self::Namespace(name) => write!(f, "any PV of Namespace {name:?}"),
         }
     }
 }

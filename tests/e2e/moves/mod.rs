@@ -4,3 +4,5 @@ pub(crate) mod interrupted;
 mod scene;
 pub(crate) mod thieves;
 pub(crate) mod transfer;
+
+pub(crate) use scene::{Printed, bindery};

@@ -26,21 +26,21 @@ pub(super) struct Scene<'a> {
 
 /// What the command printed, and its exit code.
 #[derive(Debug)]
-pub(super) struct Printed {
-    pub(super) text: String,
-    pub(super) errors: String,
-    pub(super) code: Option<i32>,
+pub(crate) struct Printed {
+    pub(crate) text: String,
+    pub(crate) errors: String,
+    pub(crate) code: Option<i32>,
 }
 
 impl Printed {
     #[track_caller]
-    pub(super) fn expect_ok(self) -> String {
+    pub(crate) fn expect_ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.text
     }
 
     #[track_caller]
-    pub(super) fn expect_failed(self, code: i32) -> String {
+    pub(crate) fn expect_failed(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{self:?}");
         self.errors
     }
@@ -133,7 +133,7 @@ impl<'a> Scene<'a> {
 }
 
 /// Runs `bindery` with a kubeconfig.
-pub(super) fn bindery(kubeconfig: &Path, arguments: &[&str]) -> Printed {
+pub(crate) fn bindery(kubeconfig: &Path, arguments: &[&str]) -> Printed {
     let output = Command::new(env!("CARGO_BIN_EXE_bindery"))
         .args(arguments)
         .arg("--kubeconfig")

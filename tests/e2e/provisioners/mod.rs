@@ -32,6 +32,7 @@ mod local_scene;
 mod provisioned;
 mod scenarios;
 mod scene;
+mod trash;
 
 use crate::runner::{Case, case};
 
@@ -44,12 +45,14 @@ use labelled::a_retained_volume_goes_to_no_other_tenant;
 use local_path::folders_of_nodes_come_and_go_as_without_bindery;
 use provisioned::what_is_provisioned_is_bound_and_goes_as_without_bindery;
 use scenarios::disks_live_as_without_bindery;
+use trash::a_deleted_claim_leaves_its_disk_in_the_trash;
 
 pub(crate) const CASES: &[Case] = &[
     case!(the_driver_keeps_to_csi),
     case!(what_is_provisioned_is_bound_and_goes_as_without_bindery),
     case!(a_claim_that_goes_while_it_is_provisioned_leaves_no_disk),
     case!(a_retained_volume_goes_to_no_other_tenant),
+    case!(a_deleted_claim_leaves_its_disk_in_the_trash),
     case!(disks_live_as_without_bindery),
     case!(folders_of_nodes_come_and_go_as_without_bindery),
     case!(each_fault_of_attaching_and_mounting_is_named),

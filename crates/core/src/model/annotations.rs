@@ -87,6 +87,10 @@ pub const CLAIM_COPY: &str = "bindery.dev/claim-copy";
 pub const MOVE_UNDONE: &str = "bindery.dev/move-undone";
 /// Ours, on a volume: the claim from which it was moved last.
 pub const FORMER_CLAIM: &str = "bindery.dev/former-claim";
+/// Ours, on a volume: the trash record.
+pub const TRASH: &str = "bindery.dev/trash";
+/// Ours, on a volume: how long it stays after its claim was deleted, such as `72h`.
+pub const KEEP: &str = "bindery.dev/keep";
 
 /// The value that a binder gives an annotation of which only the presence counts.
 pub const YES: &str = "yes";

@@ -1,0 +1,256 @@
+//! Decides the next step of a volume of the trash.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::evidence::{ClaimCopy, Clock, Retention, ReturnTo, TrashEvidence};
+use super::record::{Release, TrashRecord};
+use crate::model::{ClaimKey, Deletion, ReclaimPolicy, Reservation, Uid, VolumePhase};
+use crate::moves::{ClaimRead, LiveClaim};
+
+/// The next step of a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrashStep {
+    /// There is nothing to do until something changes, or until the time in the state.
+    Settled(TrashState),
+    /// The claim of the name in `spec.claimRef` has to be read.
+    ReadClaim,
+    /// The time has to be asked for.
+    ReadClock,
+    /// This write.
+    Write(TrashWrite),
+}
+
+/// Why there is nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrashState {
+    /// It follows its reclaim policy.
+    NotHeld,
+    /// Its claim has it, and it is held for the time after.
+    Held,
+    /// It stays until then.
+    Staying(Timestamp),
+    /// A move has a journal on it.
+    Moving,
+    /// It is being deleted: no write keeps it.
+    Terminating,
+    /// The binder has something to do first.
+    AwaitsBinder,
+    /// A claim of another uid names it: nothing is deleted that a claim waits for.
+    NamedByClaim,
+    /// `spec.claimRef` names no claim, so nothing says whose data it has.
+    Unreserved,
+    /// How long it is to stay cannot be read.
+    RetentionUnreadable,
+}
+
+/// A write to the volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrashWrite {
+    /// Sets Retain and records the policy before, with a copy of the claim if there is one.
+    Hold(TrashRecord),
+    /// Records the claim as it is now.
+    Copy,
+    /// Records a release, another time of its end, or that a claim has the volume again.
+    Record(TrashRecord),
+    /// Points `spec.claimRef` to the name alone, so that any claim of that name gets the volume.
+    OfferToName(ClaimKey),
+    /// Points `spec.claimRef` to the claim that is gone, so that no other claim gets the volume.
+    ReserveForGone(ClaimKey, Uid),
+    /// Sets the policy of before, and removes the record.
+    Restore(ReclaimPolicy),
+}
+
+/// Decides the next step.
+pub fn decide_trash(evidence: &TrashEvidence<'_>) -> TrashStep {
+    let volume = evidence.volume;
+    if volume.deletion == Deletion::Terminating {
+        return TrashStep::Settled(TrashState::Terminating);
+    }
+    if evidence.is_moving {
+        return TrashStep::Settled(TrashState::Moving);
+    }
+    if evidence.retention == Retention::Unreadable {
+        return TrashStep::Settled(TrashState::RetentionUnreadable);
+    }
+    match evidence.record {
+        None => unheld(evidence),
+        Some(record) => held(evidence, record),
+    }
+}
+
+/// A volume without a record is held once it is bound. One that is Released may be in deletion already.
+fn unheld(evidence: &TrashEvidence<'_>) -> TrashStep {
+    let volume = evidence.volume;
+    let is_wanted = matches!(evidence.retention, Retention::For(..));
+    let is_bound =
+        volume.phase == VolumePhase::Bound && matches!(volume.reservation, Reservation::Held(..));
+    if is_wanted && is_bound && destroys(&volume.policy) {
+        let policy = volume.policy.clone();
+        return TrashStep::Write(TrashWrite::Hold(TrashRecord { policy, release: None }));
+    }
+    TrashStep::Settled(TrashState::NotHeld)
+}
+
+/// Whether storage of this policy does not outlive its claim.
+fn destroys(policy: &ReclaimPolicy) -> bool {
+    match policy {
+        ReclaimPolicy::Delete | ReclaimPolicy::Recycle => true,
+        ReclaimPolicy::Retain | ReclaimPolicy::Newer(_) => false,
+    }
+}
+
+fn held(evidence: &TrashEvidence<'_>, record: &TrashRecord) -> TrashStep {
+    let volume = evidence.volume;
+    // A person has set another policy after the release: what it says may be under way.
+    if volume.policy != ReclaimPolicy::Retain && volume.phase != VolumePhase::Bound {
+        return TrashStep::Settled(TrashState::NotHeld);
+    }
+    match &volume.reservation {
+        Reservation::Free | Reservation::Incomplete(..) => {
+            TrashStep::Settled(TrashState::Unreserved)
+        }
+        Reservation::Named(key) => match &record.release {
+            Some(release) => offered(evidence, record, key, release),
+            None => TrashStep::Settled(TrashState::AwaitsBinder),
+        },
+        Reservation::Held(key, uid) => match volume.phase {
+            VolumePhase::Bound => bound(evidence, record, uid),
+            VolumePhase::Released | VolumePhase::Failed => released(evidence, record, key, uid),
+            VolumePhase::Pending | VolumePhase::Available | VolumePhase::Unknown(_) => {
+                TrashStep::Settled(TrashState::AwaitsBinder)
+            }
+        },
+    }
+}
+
+/// A claim has the volume.
+fn bound(evidence: &TrashEvidence<'_>, record: &TrashRecord, uid: &Uid) -> TrashStep {
+    if evidence.volume.policy != ReclaimPolicy::Retain {
+        // A person has set another policy. It is what is set again at the end.
+        let policy = evidence.volume.policy.clone();
+        let is_wanted = matches!(evidence.retention, Retention::For(..));
+        return TrashStep::Write(if is_wanted && destroys(&policy) {
+            TrashWrite::Hold(TrashRecord { policy, release: None })
+        } else {
+            TrashWrite::Restore(policy)
+        });
+    }
+    let claim = match evidence.claim {
+        ClaimRead::Unread if is_current(evidence, record) => {
+            return TrashStep::Settled(TrashState::Held);
+        }
+        ClaimRead::Unread => return TrashStep::ReadClaim,
+        ClaimRead::Present(claim) if claim.uid == *uid => claim,
+        ClaimRead::Absent | ClaimRead::Present(_) => {
+            return TrashStep::Settled(TrashState::AwaitsBinder);
+        }
+    };
+    if !claim.names(&evidence.volume.name) {
+        return TrashStep::Settled(TrashState::AwaitsBinder);
+    }
+    match evidence.retention {
+        Retention::None | Retention::Unreadable => {
+            TrashStep::Write(TrashWrite::Restore(record.policy.clone()))
+        }
+        Retention::For(..) if record.release.is_some() => {
+            TrashStep::Write(TrashWrite::Record(TrashRecord { release: None, ..record.clone() }))
+        }
+        Retention::For(..) if evidence.copy != ClaimCopy::Current => {
+            TrashStep::Write(TrashWrite::Copy)
+        }
+        Retention::For(..) => TrashStep::Settled(TrashState::Held),
+    }
+}
+
+/// Whether a bound volume needs no step, as far as is known without its claim.
+fn is_current(evidence: &TrashEvidence<'_>, record: &TrashRecord) -> bool {
+    matches!(evidence.retention, Retention::For(..))
+        && record.release.is_none()
+        && evidence.copy == ClaimCopy::Current
+}
+
+/// The claim is gone, and the volume is reserved for it.
+fn released(
+    evidence: &TrashEvidence<'_>,
+    record: &TrashRecord,
+    key: &ClaimKey,
+    uid: &Uid,
+) -> TrashStep {
+    let is_named = match evidence.claim {
+        ClaimRead::Unread => return TrashStep::ReadClaim,
+        // The binder has seen its deletion, or has not seen it yet: a later read shows which.
+        ClaimRead::Present(LiveClaim { uid: present, .. }) if present == uid => {
+            return TrashStep::Settled(TrashState::AwaitsBinder);
+        }
+        ClaimRead::Present(other) => other.names(&evidence.volume.name),
+        ClaimRead::Absent => false,
+    };
+    let Clock::Between { earliest, latest } = evidence.clock else { return TrashStep::ReadClock };
+    // The volume may have had another claim since.
+    let release = record.release.as_ref().filter(|release| release.claim == *uid);
+    let at = release.map_or(latest, |release| release.at);
+    let Some(until) = end(evidence.retention, at) else {
+        return TrashStep::Settled(TrashState::RetentionUnreadable);
+    };
+    if release.is_none_or(|release| release.until != until) {
+        // By a write of its own: nothing ends at a time that no earlier version of the volume shows.
+        let release = Some(Release { claim: uid.clone(), at, until });
+        return TrashStep::Write(TrashWrite::Record(TrashRecord { release, ..record.clone() }));
+    }
+    if earliest < until {
+        return match evidence.retention {
+            Retention::For(_, ReturnTo::SameName) => {
+                TrashStep::Write(TrashWrite::OfferToName(key.clone()))
+            }
+            Retention::For(_, ReturnTo::Rescue) | Retention::None | Retention::Unreadable => {
+                TrashStep::Settled(TrashState::Staying(until))
+            }
+        };
+    }
+    if is_named {
+        return TrashStep::Settled(TrashState::NamedByClaim);
+    }
+    TrashStep::Write(TrashWrite::Restore(record.policy.clone()))
+}
+
+/// The claim is gone, and any claim of its name may have the volume.
+fn offered(
+    evidence: &TrashEvidence<'_>,
+    record: &TrashRecord,
+    key: &ClaimKey,
+    release: &Release,
+) -> TrashStep {
+    if evidence.volume.phase == VolumePhase::Bound {
+        return TrashStep::Settled(TrashState::AwaitsBinder);
+    }
+    let Clock::Between { earliest, .. } = evidence.clock else { return TrashStep::ReadClock };
+    let Some(until) = end(evidence.retention, release.at) else {
+        return TrashStep::Settled(TrashState::RetentionUnreadable);
+    };
+    if release.until != until {
+        let release = Some(Release { until, ..release.clone() });
+        return TrashStep::Write(TrashWrite::Record(TrashRecord { release, ..record.clone() }));
+    }
+    match evidence.retention {
+        Retention::For(_, ReturnTo::SameName) if earliest < until => {
+            TrashStep::Settled(TrashState::Staying(until))
+        }
+        Retention::For(..) | Retention::None | Retention::Unreadable => {
+            TrashStep::Write(TrashWrite::ReserveForGone(key.clone(), release.claim.clone()))
+        }
+    }
+}
+
+/// When a volume that was released at this time goes; nothing if that is not known.
+fn end(retention: Retention, at: Timestamp) -> Option<Timestamp> {
+    match retention {
+        Retention::None => Some(at),
+        Retention::For(time, _) => Some(later(at, time)),
+        Retention::Unreadable => None,
+    }
+}
+
+/// The time later; the last one that there is if it would be beyond it.
+fn later(at: Timestamp, time: SignedDuration) -> Timestamp {
+    at.checked_add(time).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,72 @@
+//! What the next step of a volume of the trash depends on.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::record::TrashRecord;
+use crate::moves::{ClaimRead, MovedVolume};
+
+/// How long a volume is to stay after its claim was deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retention {
+    /// Not at all: it follows its reclaim policy.
+    None,
+    /// For this time, which is positive.
+    For(SignedDuration, ReturnTo),
+    /// What is set for it cannot be read.
+    Unreadable,
+}
+
+/// Who gets a volume of the trash back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReturnTo {
+    /// The claim that a rescue creates.
+    #[default]
+    Rescue,
+    /// Any claim of the same namespace and name.
+    SameName,
+}
+
+/// Whether the volume has a copy of its claim as that is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimCopy {
+    /// It is not known.
+    Unread,
+    /// It has.
+    Current,
+    /// It has none, or an older one.
+    Outdated,
+}
+
+/// What the time is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// It was not asked for.
+    Unread,
+    /// It lies between what the clocks of this process and of the API server show. If one of them is wrong, nothing ends too
+    /// early.
+    Between {
+        /// What the slower clock shows.
+        earliest: Timestamp,
+        /// What the faster clock shows.
+        latest: Timestamp,
+    },
+}
+
+/// All that the next step depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct TrashEvidence<'a> {
+    /// The volume.
+    pub volume: &'a MovedVolume,
+    /// Whether a move has a journal on it.
+    pub is_moving: bool,
+    /// What is recorded on it.
+    pub record: Option<&'a TrashRecord>,
+    /// How long it is to stay.
+    pub retention: Retention,
+    /// The claim of the name in `spec.claimRef`.
+    pub claim: &'a ClaimRead,
+    /// Whether its copy is current.
+    pub copy: ClaimCopy,
+    /// What the time is.
+    pub clock: Clock,
+}

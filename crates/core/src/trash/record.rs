@@ -1,0 +1,26 @@
+//! The trash record of a volume.
+
+use jiff::Timestamp;
+
+use crate::model::{ReclaimPolicy, Uid};
+
+/// What the trash puts back, and when. Recorded on the volume by the write that sets Retain, and removed by the one that sets
+/// the former policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrashRecord {
+    /// The reclaim policy before.
+    pub policy: ReclaimPolicy,
+    /// The release by its claim; nothing while a claim has the volume.
+    pub release: Option<Release>,
+}
+
+/// The release of a volume by a claim that is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The uid of that claim.
+    pub claim: Uid,
+    /// When its absence was seen first.
+    pub at: Timestamp,
+    /// When the former reclaim policy is set again.
+    pub until: Timestamp,
+}

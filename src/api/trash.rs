@@ -1,0 +1,149 @@
+//! The trash record of a volume as an annotation, and the writes of the trash as merge patches.
+
+use jiff::{SignedDuration, Span, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::moves::copy_text;
+use crate::model::annotations::{CLAIM_COPY, KEEP, TRASH};
+use crate::model::{ClaimKey, ReclaimPolicy, Uid};
+use crate::moves::MovedVolume;
+use crate::trash::{OwnKeep, Release, TrashRecord, TrashWrite};
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct RecordWire {
+    volume_uid: String,
+    reclaim_policy: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    release: Option<ReleaseWire>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ReleaseWire {
+    claim_uid: String,
+    at: Timestamp,
+    until: Timestamp,
+}
+
+/// Reads the trash record of the volume with this uid from the text of its annotation; nothing if it is that of another
+/// volume, from which the annotation was copied.
+///
+/// # Errors
+///
+/// It cannot be read, or has a field that is not known here: what it says is then not known.
+pub fn trash_record(text: &str, volume: &Uid) -> Result<Option<TrashRecord>, serde_json::Error> {
+    let wire: RecordWire = serde_json::from_str(text)?;
+    Ok(volume.is(&wire.volume_uid).then(|| TrashRecord {
+        policy: ReclaimPolicy::from_text(Some(&wire.reclaim_policy)),
+        release: wire.release.map(|ReleaseWire { claim_uid, at, until }| Release {
+            claim: Uid::new(claim_uid),
+            at,
+            until,
+        }),
+    }))
+}
+
+/// Returns the text of the annotation that records `record` on the volume with this uid.
+pub fn record_text(record: &TrashRecord, volume: &Uid) -> String {
+    let wire = RecordWire {
+        volume_uid: volume.to_string(),
+        reclaim_policy: record.policy.to_string(),
+        release: record.release.as_ref().map(|release| ReleaseWire {
+            claim_uid: release.claim.to_string(),
+            at: release.at,
+            until: release.until,
+        }),
+    };
+    // Texts and times are always written.
+    serde_json::to_string(&wire).unwrap_or_default()
+}
+
+/// Returns how long a volume says itself that it stays. `annotations` is its JSON.
+pub fn own_keep(annotations: &Value) -> OwnKeep {
+    let Some(text) = annotations.get(KEEP) else { return OwnKeep::Unset };
+    let text = text.as_str().unwrap_or_default().trim();
+    let time = text.parse::<SignedDuration>().ok();
+    let time = time.or_else(|| SignedDuration::try_from(text.parse::<Span>().ok()?).ok());
+    match time.filter(|time| !time.is_negative()) {
+        Some(time) => OwnKeep::For(time),
+        None => OwnKeep::Unreadable,
+    }
+}
+
+/// Returns the merge patch of a write of the trash, which names the version of the volume that was read. `copy` is that of
+/// its claim, if there is one.
+pub fn trash_patch(volume: &MovedVolume, write: &TrashWrite, copy: Option<&Value>) -> Value {
+    let mut annotations = json!({});
+    if let Some(copy) = copy {
+        annotations[CLAIM_COPY] = json!(copy_text(copy, &volume.uid));
+    }
+    let spec = match write {
+        TrashWrite::Hold(record) => {
+            annotations[TRASH] = json!(record_text(record, &volume.uid));
+            json!({"persistentVolumeReclaimPolicy": "Retain"})
+        }
+        TrashWrite::Copy => json!({}),
+        TrashWrite::Record(record) => {
+            annotations[TRASH] = json!(record_text(record, &volume.uid));
+            json!({})
+        }
+        TrashWrite::OfferToName(key) => json!({"claimRef": claim_ref(key, None)}),
+        TrashWrite::ReserveForGone(key, uid) => json!({"claimRef": claim_ref(key, Some(uid))}),
+        TrashWrite::Restore(policy) => {
+            annotations = json!({TRASH: null, CLAIM_COPY: null});
+            json!({"persistentVolumeReclaimPolicy": policy.to_string()})
+        }
+    };
+    let (uid, version) = (volume.uid.to_string(), volume.version.to_string());
+    json!({
+        "metadata": {"uid": uid, "resourceVersion": version, "annotations": annotations},
+        "spec": spec,
+    })
+}
+
+/// All seven keys of a reference: a merge would keep what an older one had.
+fn claim_ref(key: &ClaimKey, uid: Option<&Uid>) -> Value {
+    json!({
+        "kind": "PersistentVolumeClaim", "apiVersion": "v1",
+        "namespace": &*key.namespace, "name": &*key.name,
+        "uid": uid.map(Uid::to_string), "resourceVersion": null, "fieldPath": null,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let held = TrashRecord { policy: ReclaimPolicy::Delete, release: None };
+        let release = Some(Release {
+            claim: Uid::new("c1"),
+            at: "2026-01-01T00:00:00Z".parse().unwrap(),
+            until: "2026-01-04T00:00:00.25Z".parse().unwrap(),
+        });
+        for written in [TrashRecord { release, ..held.clone() }, held] {
+            let uid = Uid::new("v1");
+            let text = record_text(&written, &uid);
+            assert_eq!(trash_record(&text, &uid).unwrap(), Some(written));
+            assert_eq!(trash_record(&text, &Uid::new("v2")).unwrap(), None, "it was copied");
+        }
+        for text in ["", "{}", r#"{"volumeUid":"v1","reclaimPolicy":"Delete","until":"1h"}"#] {
+            assert!(trash_record(text, &Uid::new("v1")).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_volume_says_is_a_time_or_unreadable() {
+        let read = |text: &str| own_keep(&json!({KEEP: text}));
+        assert_eq!(own_keep(&Value::Null), OwnKeep::Unset);
+        assert_eq!(read("72h"), OwnKeep::For(SignedDuration::from_hours(72)));
+        assert_eq!(read("0s"), OwnKeep::For(SignedDuration::ZERO));
+        assert_eq!(read(" 1h30m"), OwnKeep::For(SignedDuration::from_mins(90)));
+        for text in ["", "72", "-1h", "for ever", "1y"] {
+            assert_eq!(read(text), OwnKeep::Unreadable, "{text}");
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The loop: makes the steps of the volumes that need one, many at a time, while this process leads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use kube::Client;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, interval, sleep, timeout, timeout_at};
+
+use super::watched::TrashWatch;
+use crate::api::volume::{Wanted, volume};
+use crate::client::lease::LeadershipDeadline;
+use crate::config::Configuration;
+use crate::controller::metrics::ControllerMetrics;
+use crate::controller::trash::events::{TrashEvents, blocked_reason};
+use crate::model::{EffectiveClass, Reservation, VolumeClass, VolumeName};
+use crate::move_runner::MoveRequests;
+use crate::trash::{Clock, TrashPolicy, TrashState, TrashStep};
+use crate::trash_runner::{TrashEnd, TrashError, trash_step};
+
+/// Steps at a time. 16: turning the trash on over ten thousand volumes takes some minutes, and leaves the API server room.
+const STEPS_COUNT_MAX: usize = 16;
+
+/// How long one request of a step may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The pause before a step that failed, or that waits for something which no watch of the volume shows, is decided again.
+const PAUSE: Duration = Duration::from_secs(15);
+
+/// How often metrics are set, and the configuration is looked at.
+const PERIOD: Duration = Duration::from_secs(2);
+
+/// What the loop needs besides the client.
+pub(in crate::controller) struct TrashLoopSettings {
+    pub(in crate::controller) watch: Arc<TrashWatch>,
+    pub(in crate::controller) configuration: Arc<ArcSwap<Configuration>>,
+    /// Until when this process leads.
+    pub(in crate::controller) until: watch::Receiver<LeadershipDeadline>,
+    /// How much of the lease must be left for a step to begin.
+    pub(in crate::controller) margin: Duration,
+    pub(in crate::controller) metrics: Arc<ControllerMetrics>,
+    /// Whether events are stored.
+    pub(in crate::controller) events: bool,
+}
+
+/// The loop.
+pub(in crate::controller) struct TrashLoop {
+    requests: MoveRequests,
+    settings: TrashLoopSettings,
+    events: Arc<TrashEvents>,
+    /// The volumes that may need a step.
+    queue: BTreeSet<VolumeName>,
+    /// When others may need one.
+    timers: BTreeSet<(Timestamp, VolumeName)>,
+    in_flight: BTreeSet<VolumeName>,
+    /// The volumes that wait for a person, and why.
+    blocked: BTreeMap<VolumeName, &'static str>,
+    running: JoinSet<(VolumeName, Option<Result<TrashEnd, TrashError>>)>,
+    /// The policy by which the volumes of concern were chosen.
+    policy: TrashPolicy,
+    is_leading: bool,
+}
+
+impl TrashLoop {
+    pub(in crate::controller) fn new(client: &Client, settings: TrashLoopSettings) -> Self {
+        Self {
+            requests: MoveRequests::new(client.clone(), REQUEST_TIMEOUT),
+            events: Arc::new(TrashEvents::new(client.clone(), settings.events)),
+            policy: settings.configuration.load().trash.clone(),
+            settings,
+            queue: BTreeSet::new(),
+            timers: BTreeSet::new(),
+            in_flight: BTreeSet::new(),
+            blocked: BTreeMap::new(),
+            running: JoinSet::new(),
+            is_leading: false,
+        }
+    }
+
+    /// Runs for ever.
+    pub(in crate::controller) async fn run(&mut self) {
+        let mut periods = interval(PERIOD);
+        let watch = Arc::clone(&self.settings.watch);
+        loop {
+            let due = self.timers.first().map(|(at, _)| *at);
+            let due = due.map(|at| Duration::try_from(at.duration_since(Timestamp::now())));
+            let due = due.map(Result::unwrap_or_default);
+            tokio::select! {
+                _ = periods.tick() => self.observe().await,
+                () = watch.changed.notified() => {}
+                () = sleep(due.unwrap_or(PERIOD)), if due.is_some() => {}
+                Some(ended) = self.running.join_next() => {
+                    // A panic in a step ends that step alone; the volume is due again with its next change.
+                    if let Ok((name, end)) = ended {
+                        self.on_end(name, end);
+                    }
+                }
+            }
+            self.start_due();
+        }
+    }
+
+    /// Waits for the steps in flight; nothing new is started.
+    pub(in crate::controller) async fn finish(&mut self) {
+        let rest = async { while self.running.join_next().await.is_some() {} };
+        let _ = timeout(REQUEST_TIMEOUT, rest).await;
+    }
+
+    /// The deadline of a step that begins now; nothing if this process does not lead for long enough.
+    fn deadline(&self) -> Option<Instant> {
+        let until = (*self.settings.until.borrow())?;
+        (until > Instant::now() + self.settings.margin).then_some(until)
+    }
+
+    /// Takes in whether this process leads and what the configuration says, and sets the metrics.
+    async fn observe(&mut self) {
+        let is_leading = self.deadline().is_some();
+        if is_leading && !self.is_leading {
+            self.settings.watch.make_all_due();
+        }
+        self.is_leading = is_leading;
+        let policy = self.settings.configuration.load().trash.clone();
+        if policy != self.policy {
+            match self.read_volumes().await {
+                Ok(()) => {
+                    self.policy = policy;
+                    self.settings.watch.make_all_due();
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the PersistentVolumes cannot be listed; the new settings of the trash are not in use yet");
+                }
+            }
+        }
+        self.set_metrics();
+    }
+
+    /// Reads all volumes again: those of concern are others now.
+    async fn read_volumes(&self) -> Result<(), TrashError> {
+        let take = |text: &str| {
+            self.settings.watch.show(&volume(text, Wanted::Labels)?.volume, text);
+            Ok(())
+        };
+        Ok(self.requests.volume_texts(take).await?)
+    }
+
+    /// Starts the steps that are due.
+    fn start_due(&mut self) {
+        self.queue.extend(self.settings.watch.take_due());
+        let now = Timestamp::now();
+        while let Some((at, name)) = self.timers.pop_first() {
+            if at > now {
+                self.timers.insert((at, name));
+                break;
+            }
+            self.queue.insert(name);
+        }
+        if !self.settings.watch.is_listed() {
+            return;
+        }
+        let Some(deadline) = self.deadline() else { return };
+        // One in flight is decided again after it.
+        let waiting: Vec<VolumeName> = self.queue.difference(&self.in_flight).cloned().collect();
+        for name in waiting {
+            if self.running.len() >= STEPS_COUNT_MAX {
+                return;
+            }
+            self.queue.remove(&name);
+            match self
+                .settings
+                .watch
+                .next_step(&name, Clock::Between { earliest: now, latest: now })
+            {
+                None => self.unblock(&name),
+                Some(TrashStep::Settled(state)) => self.settle(name, state, now),
+                Some(TrashStep::ReadClaim | TrashStep::ReadClock | TrashStep::Write(_)) => {
+                    self.start(name, deadline);
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, name: VolumeName, deadline: Instant) {
+        self.in_flight.insert(name.clone());
+        let (requests, configuration) =
+            (self.requests.clone(), Arc::clone(&self.settings.configuration));
+        let events = Arc::clone(&self.events);
+        self.running.spawn(async move {
+            let policy = configuration.load_full();
+            let step = trash_step(&requests, &name, &policy.trash);
+            let end = timeout_at(deadline, step).await.ok();
+            if let Some(Ok(TrashEnd::Made(write, stored))) = &end {
+                events.record(write, stored).await;
+            }
+            (name, end)
+        });
+    }
+
+    fn on_end(&mut self, name: VolumeName, end: Option<Result<TrashEnd, TrashError>>) {
+        self.in_flight.remove(&name);
+        let (now, metrics) = (Timestamp::now(), &self.settings.metrics.trash);
+        match end {
+            // The lease has ended meanwhile.
+            None => {}
+            Some(Ok(TrashEnd::Settled(state))) => self.settle(name, state, now),
+            Some(Ok(TrashEnd::Made(write, _))) => {
+                metrics.count_stored(&write);
+                // The watch shows it too, a little later.
+                self.queue.insert(name);
+            }
+            Some(Ok(TrashEnd::Changed)) => {
+                metrics.count_stale();
+                self.queue.insert(name);
+            }
+            Some(Ok(TrashEnd::Gone)) => {
+                self.unblock(&name);
+                self.settings.watch.remove(&name);
+            }
+            Some(Err(error)) => {
+                metrics.count_failed();
+                tracing::warn!(volume = %name, %error, "a step of the trash failed; it is tried again");
+                self.timers.insert((later(now), name));
+            }
+        }
+    }
+
+    /// Takes in that there is nothing to do for a volume.
+    fn settle(&mut self, name: VolumeName, state: TrashState, now: Timestamp) {
+        match blocked_reason(state) {
+            Some(reason) => {
+                if self.blocked.insert(name.clone(), reason) != Some(reason) {
+                    tracing::warn!(volume = %name, reason, "a PersistentVolume of the trash waits for a person");
+                }
+            }
+            None => self.unblock(&name),
+        }
+        match state {
+            TrashState::Staying(until) => {
+                // The clock of the API server may be behind.
+                self.timers.insert((until.max(now + Duration::from_secs(1)), name));
+            }
+            TrashState::AwaitsBinder | TrashState::NamedByClaim => {
+                self.timers.insert((later(now), name));
+            }
+            TrashState::NotHeld
+            | TrashState::Held
+            | TrashState::Moving
+            | TrashState::Terminating
+            | TrashState::Unreserved
+            | TrashState::RetentionUnreadable => {}
+        }
+    }
+
+    fn unblock(&mut self, name: &VolumeName) {
+        self.blocked.remove(name);
+    }
+
+    fn set_metrics(&self) {
+        let metrics = &self.settings.metrics.trash;
+        let mut held = 0;
+        let mut trash: BTreeMap<(String, String), (i64, i64)> = BTreeMap::new();
+        self.settings.watch.for_each(|volume| {
+            let Some(record) = &volume.record else { return };
+            let key = match &volume.moved.reservation {
+                Reservation::Named(key) | Reservation::Held(key, _) => key,
+                Reservation::Free | Reservation::Incomplete(..) => return,
+            };
+            if record.release.is_none() {
+                held += 1;
+                return;
+            }
+            let labels = (class_name(&volume.class), key.namespace.to_string());
+            let (count, bytes) = trash.entry(labels).or_default();
+            *count += 1;
+            *bytes = bytes.saturating_add(volume.bytes);
+        });
+        metrics.held.set(held);
+        metrics.volumes.reset();
+        metrics.bytes.reset();
+        for ((class, namespace), (count, bytes)) in &trash {
+            metrics.volumes.with_label_values(&[class, namespace]).set(*count);
+            metrics.bytes.with_label_values(&[class, namespace]).set(*bytes);
+        }
+        metrics.blocked.reset();
+        for reason in self.blocked.values() {
+            metrics.blocked.with_label_values(&[reason]).inc();
+        }
+    }
+}
+
+fn class_name(class: &EffectiveClass) -> String {
+    match class.as_class() {
+        VolumeClass::Named(name) => name.to_string(),
+        VolumeClass::Classless => String::new(),
+    }
+}
+
+fn later(now: Timestamp) -> Timestamp {
+    now.checked_add(PAUSE).unwrap_or(Timestamp::MAX)
+}

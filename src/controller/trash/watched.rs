@@ -1,0 +1,262 @@
+//! The volumes and claims that the trash is concerned with, as the watches of the controller show them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use tokio::sync::Notify;
+
+use crate::binding::Observed;
+use crate::client::resource::ResourceKind;
+use crate::client::watch::{EventHandler, Unreadable};
+use crate::config::Configuration;
+use crate::controller::event_sender::EventSender;
+use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, Volume, VolumeName};
+use crate::trash::{Clock, TrashPolicy, TrashStep};
+use crate::trash_runner::{CopyDigest, WatchedVolume, claim_digest, watched_volume};
+
+/// What the watches have shown.
+pub(in crate::controller) struct TrashWatch {
+    configuration: Arc<ArcSwap<Configuration>>,
+    state: Mutex<State>,
+    /// Notified after every change.
+    pub(super) changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    volumes: BTreeMap<VolumeName, WatchedVolume>,
+    /// The digests of the claims' copies.
+    claims: BTreeMap<ClaimKey, CopyDigest>,
+    /// Whether volumes and claims were listed once.
+    is_listed: (bool, bool),
+    /// The names of volumes that may need a step.
+    due: BTreeSet<VolumeName>,
+    /// What the list of volumes, or of claims, under way has shown.
+    shown_volumes: Option<BTreeSet<VolumeName>>,
+    shown_claims: Option<BTreeSet<ClaimKey>>,
+}
+
+impl TrashWatch {
+    /// Nothing was shown yet.
+    pub(in crate::controller) fn new(configuration: Arc<ArcSwap<Configuration>>) -> Arc<Self> {
+        Arc::new(Self { configuration, state: Mutex::default(), changed: Notify::new() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether volumes and claims were listed once.
+    pub(super) fn is_listed(&self) -> bool {
+        self.lock().is_listed == (true, true)
+    }
+
+    /// Takes the names of the volumes that may need a step.
+    pub(super) fn take_due(&self) -> BTreeSet<VolumeName> {
+        std::mem::take(&mut self.lock().due)
+    }
+
+    /// Makes all volumes due.
+    pub(super) fn make_all_due(&self) {
+        let mut state = self.lock();
+        state.due = state.volumes.keys().cloned().collect();
+    }
+
+    /// The next step of a volume as far as it is known without a read; nothing if it is of no concern.
+    pub(super) fn next_step(&self, name: &VolumeName, clock: Clock) -> Option<TrashStep> {
+        let policy = self.configuration.load();
+        let state = self.lock();
+        let volume = state.volumes.get(name)?;
+        let claim = match &volume.moved.reservation {
+            Reservation::Held(key, _) => state.claims.get(key),
+            Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(..) => None,
+        };
+        Some(volume.next_step(&policy.trash, claim, clock))
+    }
+
+    /// Passes each volume to `take`.
+    pub(super) fn for_each(&self, mut take: impl FnMut(&WatchedVolume)) {
+        self.lock().volumes.values().for_each(&mut take);
+    }
+
+    /// Takes in a volume, which was read from `text`.
+    pub(super) fn show(&self, volume: &Volume, text: &str) {
+        match watched_volume(volume, text) {
+            Ok(Some(volume)) => self.store(volume),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(volume = %volume.name, %error,
+                    "the annotations of a PersistentVolume cannot be read; its reclaim policy stays as it is");
+                self.remove(&volume.name);
+            }
+        }
+    }
+
+    fn store(&self, volume: WatchedVolume) {
+        let is_of_concern = volume.is_of_concern(&self.configuration.load().trash);
+        let mut state = self.lock();
+        let name = &volume.moved.name;
+        if let Some(shown) = &mut state.shown_volumes {
+            shown.insert(name.clone());
+        }
+        let known = state.volumes.get(name);
+        if known.is_some_and(|known| {
+            known.moved.uid == volume.moved.uid
+                && !volume.moved.version.is_newer_than(&known.moved.version)
+        }) {
+            return;
+        }
+        if is_of_concern {
+            state.due.insert(name.clone());
+            state.volumes.insert(name.clone(), volume);
+            drop(state);
+            self.changed.notify_one();
+        } else {
+            state.volumes.remove(name);
+        }
+    }
+
+    /// Forgets a volume.
+    pub(super) fn remove(&self, name: &VolumeName) {
+        let mut state = self.lock();
+        state.volumes.remove(name);
+        state.due.remove(name);
+    }
+
+    /// Takes in a claim that names a volume.
+    fn show_claim(&self, key: &ClaimKey, volume: &VolumeName, text: &str) {
+        let Ok(digest) = claim_digest(text) else { return };
+        let mut state = self.lock();
+        if let Some(shown) = &mut state.shown_claims {
+            shown.insert(key.clone());
+        }
+        if state.claims.insert(key.clone(), digest) != Some(digest)
+            && state.volumes.contains_key(volume)
+        {
+            state.due.insert(volume.clone());
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Whether claims are of concern: without a volume that is held, or is to be, none is.
+    fn is_active(&self) -> bool {
+        self.configuration.load().trash != TrashPolicy::default() || !self.lock().volumes.is_empty()
+    }
+
+    fn on_observed(&self, observed: &Observed, text: &str) {
+        match observed {
+            Observed::Volume(volume) => self.show(volume, text),
+            Observed::VolumeGone(name) => self.remove(name),
+            Observed::Claim(claim) => {
+                if let Some(volume) = claim.volume.as_ref().filter(|_| self.is_active()) {
+                    self.show_claim(&claim.key, volume, text);
+                }
+            }
+            Observed::ClaimGone(key) => {
+                self.lock().claims.remove(key);
+            }
+            Observed::Class(_)
+            | Observed::ClassGone(_)
+            | Observed::Pod(_)
+            | Observed::PodGone(_)
+            | Observed::Namespace(_)
+            | Observed::NamespaceGone(_) => {}
+        }
+    }
+
+    fn on_list_started(&self, kind: ResourceKind) {
+        let mut state = self.lock();
+        match kind {
+            ResourceKind::Volumes => state.shown_volumes = Some(BTreeSet::new()),
+            ResourceKind::Claims => state.shown_claims = Some(BTreeSet::new()),
+            ResourceKind::Classes | ResourceKind::Pods | ResourceKind::Namespaces => {}
+        }
+    }
+
+    /// What a list did not show is gone.
+    fn on_listed(&self, kind: ResourceKind) {
+        let mut state = self.lock();
+        match kind {
+            ResourceKind::Volumes => {
+                if let Some(shown) = state.shown_volumes.take() {
+                    state.volumes.retain(|name, _| shown.contains(name));
+                }
+                state.is_listed.0 = true;
+            }
+            ResourceKind::Claims => {
+                if let Some(shown) = state.shown_claims.take() {
+                    state.claims.retain(|key, _| shown.contains(key));
+                }
+                state.is_listed.1 = true;
+            }
+            ResourceKind::Classes | ResourceKind::Pods | ResourceKind::Namespaces => {}
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+}
+
+/// Passes what the watches show to the reconciler and to the trash.
+pub(in crate::controller) struct WatchHandlers {
+    pub(in crate::controller) reconciler: Arc<EventSender>,
+    pub(in crate::controller) trash: Arc<TrashWatch>,
+}
+
+impl EventHandler for WatchHandlers {
+    fn on_object(
+        &self,
+        kind: ResourceKind,
+        observed: Observed,
+        version: ResourceVersion,
+        text: &str,
+    ) {
+        self.trash.on_observed(&observed, text);
+        self.reconciler.on_object(kind, observed, version, text);
+    }
+
+    fn on_unread(
+        &self,
+        kind: ResourceKind,
+        uid: &Uid,
+        version: &ResourceVersion,
+        text: &str,
+    ) -> bool {
+        let is_handled = self.reconciler.on_unread(kind, uid, version, text);
+        // The reconciler knows its own writes from their replies; the trash does not.
+        if is_handled
+            && self.trash.is_active()
+            && let Ok(observed) = kind.observed(text)
+        {
+            self.trash.on_observed(&observed, text);
+        }
+        is_handled
+    }
+
+    fn on_list_started(&self, kind: ResourceKind) {
+        self.trash.on_list_started(kind);
+        self.reconciler.on_list_started(kind);
+    }
+
+    fn on_listed(&self, kind: ResourceKind, version: ResourceVersion) {
+        self.trash.on_listed(kind);
+        self.reconciler.on_listed(kind, version);
+    }
+
+    fn on_unreadable(&self, kind: ResourceKind, unreadable: Unreadable) {
+        self.reconciler.on_unreadable(kind, unreadable);
+    }
+
+    fn on_activity(&self, kind: ResourceKind, now: u64) {
+        self.reconciler.on_activity(kind, now);
+    }
+
+    async fn room(&self) {
+        self.reconciler.room().await;
+    }
+
+    fn spread(&self) -> u64 {
+        self.reconciler.spread()
+    }
+}

@@ -4,14 +4,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::bounded::{LabelUse, OptionalText, Text, parse, wire};
+use super::trash::trash_record;
 use super::volume::{Wanted, volume};
 use crate::disks::{DiskIdentity, DiskLocation, DiskMark, LocalVolume, stated_capacity};
 use crate::model::annotations::{
     DISK_DEVICE, DISK_FILE_SYSTEM, DISK_FOLDER, DISK_FOUND_AT, DISK_MACHINE, DISK_MAPPING,
     DISK_MARK, DISK_MISSING, DISK_PARTITION, DISK_SERIAL, DISK_SIZE, DISK_WWN, LOCAL_DISK,
-    LOCAL_NODE, POLICY_BEFORE, PROVISIONED_BY,
+    LOCAL_NODE, POLICY_BEFORE, PROVISIONED_BY, TRASH,
 };
-use crate::model::{Backend, ReclaimPolicy, ResourceVersion, Uid, VolumeClass, VolumeName};
+use crate::model::{Backend, ReclaimPolicy, ResourceVersion, Uid, Volume, VolumeClass, VolumeName};
 
 wire! {
     struct DiskVolumeWire<'a> {
@@ -45,6 +46,7 @@ pub fn local_volume(text: &str) -> Result<LocalVolume, serde_json::Error> {
     let annotations = wire.metadata.annotations;
     let path = read.storage.as_ref().filter(|_| read.backend == Backend::Local);
     Ok(LocalVolume {
+        policy_before_trash: policy_before_trash(&read),
         path: path.map(|storage| storage.place().into()).unwrap_or_default(),
         provisioned_by: read.annotations.get(PROVISIONED_BY).unwrap_or_default().into(),
         identity: identity(&annotations),
@@ -66,6 +68,12 @@ pub fn local_volume(text: &str) -> Result<LocalVolume, serde_json::Error> {
         policy: read.policy,
         reservation: read.reservation,
     })
+}
+
+/// The policy that the trash record of a volume names. Of one that cannot be read, no policy is set again.
+fn policy_before_trash(volume: &Volume) -> Option<ReclaimPolicy> {
+    let record = trash_record(volume.annotations.get(TRASH)?, volume.uid.as_ref()?);
+    Some(record.ok()??.policy)
 }
 
 /// The identity that was recorded; its size always is.
@@ -262,9 +270,9 @@ pub fn mark_patch(mark: &DiskMark, version: &ResourceVersion) -> Value {
 }
 
 /// Returns the merge patch that keeps the data of a volume whose claim is to go, if it still has this version, and records the
-/// reclaim policy that it had.
+/// reclaim policy that it had. The trash does not set another one again.
 pub fn retain_patch(before: &ReclaimPolicy, version: &ResourceVersion) -> Value {
-    let annotations = json!({POLICY_BEFORE: before.to_string()});
+    let annotations = json!({POLICY_BEFORE: before.to_string(), TRASH: null});
     // Its Node may own it (`setPVOwnerRef`): it would be deleted with that.
     let metadata = json!({
         "resourceVersion": version.to_string(), "annotations": annotations, "ownerReferences": null,

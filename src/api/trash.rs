@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::moves::copy_text;
-use crate::model::annotations::{CLAIM_COPY, KEEP, TRASH};
+use crate::model::annotations::{CLAIM_COPY, KEEP, TRASH, TRASH_EMPTY};
 use crate::model::{ClaimKey, ReclaimPolicy, Uid};
 use crate::moves::MovedVolume;
 use crate::trash::{OwnKeep, Release, TrashRecord, TrashWrite};
@@ -15,6 +15,7 @@ use crate::trash::{OwnKeep, Release, TrashRecord, TrashWrite};
 struct RecordWire {
     volume_uid: String,
     reclaim_policy: String,
+    keep: SignedDuration,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     release: Option<ReleaseWire>,
 }
@@ -22,9 +23,41 @@ struct RecordWire {
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ReleaseWire {
-    claim_uid: String,
+    namespace: String,
+    name: String,
+    uid: String,
     at: Timestamp,
     until: Timestamp,
+    #[serde(default, skip_serializing_if = "is_false")]
+    offered: bool,
+}
+
+impl ReleaseWire {
+    fn of(release: &Release) -> Self {
+        Self {
+            namespace: release.key.namespace.to_string(),
+            name: release.key.name.to_string(),
+            uid: release.claim.to_string(),
+            at: release.at,
+            until: release.until,
+            offered: release.is_offered,
+        }
+    }
+
+    fn read(self) -> Release {
+        Release {
+            key: ClaimKey::new(self.namespace, self.name),
+            claim: Uid::new(self.uid),
+            at: self.at,
+            until: self.until,
+            is_offered: self.offered,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Reads the trash record of the volume with this uid from the text of its annotation; nothing if it is that of another
@@ -37,11 +70,8 @@ pub fn trash_record(text: &str, volume: &Uid) -> Result<Option<TrashRecord>, ser
     let wire: RecordWire = serde_json::from_str(text)?;
     Ok(volume.is(&wire.volume_uid).then(|| TrashRecord {
         policy: ReclaimPolicy::from_text(Some(&wire.reclaim_policy)),
-        release: wire.release.map(|ReleaseWire { claim_uid, at, until }| Release {
-            claim: Uid::new(claim_uid),
-            at,
-            until,
-        }),
+        keep: wire.keep,
+        release: wire.release.map(ReleaseWire::read),
     }))
 }
 
@@ -50,11 +80,8 @@ pub fn record_text(record: &TrashRecord, volume: &Uid) -> String {
     let wire = RecordWire {
         volume_uid: volume.to_string(),
         reclaim_policy: record.policy.to_string(),
-        release: record.release.as_ref().map(|release| ReleaseWire {
-            claim_uid: release.claim.to_string(),
-            at: release.at,
-            until: release.until,
-        }),
+        keep: record.keep,
+        release: record.release.as_ref().map(ReleaseWire::of),
     };
     // Texts and times are always written.
     serde_json::to_string(&wire).unwrap_or_default()
@@ -70,6 +97,13 @@ pub fn own_keep(annotations: &Value) -> OwnKeep {
         Some(time) => OwnKeep::For(time),
         None => OwnKeep::Unreadable,
     }
+}
+
+/// Returns whether a person ends the time of a volume with this record early. `annotations` is its JSON.
+pub fn is_emptied(annotations: &Value, record: Option<&TrashRecord>) -> bool {
+    let release = record.and_then(|record| record.release.as_ref());
+    let empty = annotations.get(TRASH_EMPTY).and_then(Value::as_str);
+    release.zip(empty).is_some_and(|(release, empty)| release.claim.is(empty))
 }
 
 /// Returns the merge patch of a write of the trash, which names the version of the volume that was read. `copy` is that of
@@ -89,10 +123,16 @@ pub fn trash_patch(volume: &MovedVolume, write: &TrashWrite, copy: Option<&Value
             annotations[TRASH] = json!(record_text(record, &volume.uid));
             json!({})
         }
-        TrashWrite::OfferToName(key) => json!({"claimRef": claim_ref(key, None)}),
-        TrashWrite::ReserveForGone(key, uid) => json!({"claimRef": claim_ref(key, Some(uid))}),
+        TrashWrite::OfferToName(record, key) => {
+            annotations[TRASH] = json!(record_text(record, &volume.uid));
+            json!({"claimRef": claim_ref(key, None)})
+        }
+        TrashWrite::ReserveForGone(record, key, uid) => {
+            annotations[TRASH] = json!(record_text(record, &volume.uid));
+            json!({"claimRef": claim_ref(key, Some(uid))})
+        }
         TrashWrite::Restore(policy) => {
-            annotations = json!({TRASH: null, CLAIM_COPY: null});
+            annotations = json!({TRASH: null, TRASH_EMPTY: null, CLAIM_COPY: null});
             json!({"persistentVolumeReclaimPolicy": policy.to_string()})
         }
     };
@@ -118,8 +158,11 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_was_written() {
-        let held = TrashRecord { policy: ReclaimPolicy::Delete, release: None };
+        let keep = SignedDuration::from_hours(72);
+        let held = TrashRecord { policy: ReclaimPolicy::Delete, keep, release: None };
         let release = Some(Release {
+            key: ClaimKey::new("db", "data"),
+            is_offered: true,
             claim: Uid::new("c1"),
             at: "2026-01-01T00:00:00Z".parse().unwrap(),
             until: "2026-01-04T00:00:00.25Z".parse().unwrap(),
@@ -130,7 +173,9 @@ mod tests {
             assert_eq!(trash_record(&text, &uid).unwrap(), Some(written));
             assert_eq!(trash_record(&text, &Uid::new("v2")).unwrap(), None, "it was copied");
         }
-        for text in ["", "{}", r#"{"volumeUid":"v1","reclaimPolicy":"Delete","until":"1h"}"#] {
+        for text in
+            ["", "{}", r#"{"volumeUid":"v1","reclaimPolicy":"Delete","keep":"PT1H","until":"1h"}"#]
+        {
             assert!(trash_record(text, &Uid::new("v1")).is_err(), "{text}");
         }
     }

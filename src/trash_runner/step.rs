@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::watched::recorded;
 use crate::api::moves::{claim_copy, recorded_copy};
-use crate::api::trash::{own_keep, trash_patch};
+use crate::api::trash::{is_emptied, own_keep, trash_patch};
 use crate::model::annotations::MOVE;
 use crate::model::{Reservation, VolumeName};
 use crate::move_runner::{MoveError, MoveRequests, StoredClaim, StoredVolume, Written};
@@ -114,11 +114,13 @@ impl<'a> Seen<'a> {
             Some(_) if self.copy == recorded_copy(&self.stored.object) => ClaimCopy::Current,
             Some(_) => ClaimCopy::Outdated,
         };
+        let annotations = &self.stored.object["metadata"]["annotations"];
         TrashEvidence {
             volume: &self.stored.moved,
-            is_moving: self.stored.object["metadata"]["annotations"].get(MOVE).is_some(),
+            is_moving: annotations.get(MOVE).is_some(),
             record: self.record.as_ref(),
             retention: self.retention,
+            is_emptied: is_emptied(annotations, self.record.as_ref()),
             claim: &self.claim,
             copy,
             clock: self.clock,
@@ -153,7 +155,7 @@ impl<'a> Seen<'a> {
             TrashWrite::Hold(_)
             | TrashWrite::Copy
             | TrashWrite::Record(_)
-            | TrashWrite::OfferToName(_)
+            | TrashWrite::OfferToName(..)
             | TrashWrite::ReserveForGone(..)
             | TrashWrite::Restore(_) => {}
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::api::digest::Digest;
 use crate::api::moves::{claim_copy, recorded_copy};
-use crate::api::trash::{own_keep, trash_record};
+use crate::api::trash::{is_emptied, own_keep, trash_record};
 use crate::model::annotations::{MOVE, TRASH};
 use crate::model::{EffectiveClass, ReclaimPolicy, Uid, Volume};
 use crate::moves::{ClaimRead, MovedVolume};
@@ -29,6 +29,7 @@ pub struct WatchedVolume {
     /// Its trash record.
     pub record: Option<TrashRecord>,
     own: OwnKeep,
+    is_emptied: bool,
     is_moving: bool,
     copy: Option<CopyDigest>,
 }
@@ -66,6 +67,7 @@ impl WatchedVolume {
             is_moving: self.is_moving,
             record: self.record.as_ref(),
             retention: self.retention(policy),
+            is_emptied: self.is_emptied,
             claim: &ClaimRead::Unread,
             copy,
             clock,
@@ -89,6 +91,7 @@ pub fn watched_volume(
         class: volume.class(),
         bytes: i64::try_from(volume.capacity.rounded_up_units()).unwrap_or(i64::MAX),
         own: own_keep(&annotations),
+        is_emptied: is_emptied(&annotations, record.as_ref()),
         is_moving: annotations.get(MOVE).is_some(),
         // Without a record, no copy is compared.
         copy: record.as_ref().and_then(|_| copy_digest(&annotations, &moved.uid)),

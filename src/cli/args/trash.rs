@@ -46,7 +46,7 @@ pub enum TrashCommand {
 /// Arguments of `bindery trash empty`.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = "\
-Sets `bindery.dev/keep: 0s` on the PersistentVolumes; the controller then sets their reclaim policy Delete again, and the \
+Sets `bindery.dev/trash-empty` on the PersistentVolumes; the controller then sets their reclaim policy Delete again, and the \
 driver deletes the storage. This cannot be undone.\n\n\
 Example:\n  \
 bindery trash empty ns/shop")]

@@ -4,7 +4,7 @@ use super::object::MovedObject;
 use super::planned::{PlannedMove, impossible};
 use crate::cli::exit::Failure;
 use crate::cli::output::eprint_line;
-use crate::model::annotations::FORMER_CLAIM;
+use crate::model::annotations::{FORMER_CLAIM, TRASH};
 use crate::model::{ClaimKey, ClaimPhase, Reservation, VolumeName, VolumePhase};
 use crate::move_runner::{MoveRequests, StoredVolume};
 use crate::moves::{Direction, Goal, MoveProblem};
@@ -331,10 +331,14 @@ fn left_key(stored: &StoredVolume) -> Option<&ClaimKey> {
     match (&stored.recorded, &stored.moved.phase) {
         (Some(journal), _) => Some(&journal.origin),
         (None, VolumePhase::Released) => stored.moved.reservation.key(),
+        // In the trash, and offered to any claim of that name.
+        (None, VolumePhase::Available) => {
+            let is_in_trash = stored.object["metadata"]["annotations"].get(TRASH).is_some();
+            stored.moved.reservation.key().filter(|_| is_in_trash)
+        }
         (
             None,
             VolumePhase::Pending
-            | VolumePhase::Available
             | VolumePhase::Bound
             | VolumePhase::Failed
             | VolumePhase::Unknown(_),

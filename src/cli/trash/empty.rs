@@ -14,7 +14,7 @@ use crate::cli::input::cluster::ClusterClient;
 use crate::cli::moves::object::MovedObject;
 use crate::cli::output::{print, readable};
 use crate::model::VolumeName;
-use crate::model::annotations::{KEEP, TRASH};
+use crate::model::annotations::{TRASH, TRASH_EMPTY};
 use crate::move_runner::{MoveRequests, Permission, Written};
 
 /// The pause before a volume is read again, whose policy the controller is to set.
@@ -41,7 +41,9 @@ async fn empty(
     let all = find(requests).await?.volumes;
     let mut chosen = Vec::new();
     for object in objects {
-        let found = all.iter().filter(|volume| is_meant(object, volume));
+        // Without a recorded release, the controller has not seen yet that the claim is gone.
+        let found =
+            all.iter().filter(|volume| volume.record.release.is_some() && is_meant(object, volume));
         let before = chosen.len();
         chosen.extend(found.cloned());
         if chosen.len() == before {
@@ -51,6 +53,13 @@ async fn empty(
     }
     chosen.sort_by(|one, other| one.moved.name.cmp(&other.moved.name));
     chosen.dedup_by(|one, other| one.moved.name == other.moved.name);
+    if let Some(moving) = chosen.iter().find(|volume| volume.is_moving) {
+        let name = moving.moved.name.as_str();
+        let message = format!(
+            "PV {name:?} is in a move, such as a rescue; let it end, or undo it; nothing was deleted"
+        );
+        return Err(Failure { exit: Exit::Denied, message });
+    }
     expect_permitted(requests).await?;
     confirm(&chosen, arguments.yes)?;
     for volume in &chosen {
@@ -110,13 +119,14 @@ fn confirm(chosen: &[TrashedVolume], is_confirmed: bool) -> Result<(), Failure> 
     }
 }
 
-/// States on the volume that it does not stay.
+/// States on the volume that it does not stay any longer after this release.
 async fn release(requests: &MoveRequests, volume: &TrashedVolume) -> Result<(), Failure> {
     let moved = &volume.moved;
     let (uid, version) = (moved.uid.to_string(), moved.version.to_string());
-    let patch = json!({"metadata": {
-        "uid": uid, "resourceVersion": version, "annotations": {KEEP: "0s"},
-    }});
+    let released = volume.record.release.as_ref().map(|release| release.claim.to_string());
+    let annotations = json!({TRASH_EMPTY: released});
+    let metadata = json!({"uid": uid, "resourceVersion": version, "annotations": annotations});
+    let patch = json!({"metadata": metadata});
     match requests.patch_volume(&moved.name, &patch).await? {
         Written::Made => Ok(()),
         Written::Stale => Err(Failure {
@@ -149,7 +159,7 @@ async fn await_policy(
                 exit: Exit::Denied,
                 message: format!(
                     "PV {:?} is still there: the controller has not set its reclaim policy again; it will once it runs, and \
-                     its log says what prevents it; `kubectl annotate pv {} {KEEP}-` keeps the PV",
+                     its log says what prevents it; `kubectl annotate pv {} {TRASH_EMPTY}-` lets the PV stay for its time",
                     name.as_str(),
                     name.as_str()
                 ),

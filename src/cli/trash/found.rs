@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::api::trash::trash_record;
 use crate::api::volume::{Wanted, volume};
 use crate::cli::exit::Failure;
-use crate::model::annotations::TRASH;
+use crate::model::annotations::{MOVE, TRASH};
 use crate::model::{ClaimKey, VolumeClass, VolumeName, VolumePhase};
 use crate::move_runner::MoveRequests;
 use crate::moves::MovedVolume;
@@ -25,6 +25,8 @@ pub(super) struct TrashedVolume {
     pub capacity: String,
     /// Its trash record.
     pub record: TrashRecord,
+    /// Whether a move has a journal on it.
+    pub is_moving: bool,
 }
 
 impl TrashedVolume {
@@ -62,7 +64,8 @@ impl TrashedVolume {
         };
         let capacity = object["spec"]["capacity"]["storage"].as_str().unwrap_or_default();
         let capacity = capacity.to_owned();
-        Ok(is_released.then_some(Self { moved, claim, class, capacity, record }))
+        let is_moving = object["metadata"]["annotations"].get(MOVE).is_some();
+        Ok(is_released.then_some(Self { moved, claim, class, capacity, record, is_moving }))
     }
 }
 

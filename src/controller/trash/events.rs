@@ -66,7 +66,7 @@ fn event(write: &TrashWrite, stored: &StoredVolume) -> Option<(&'static str, Str
         }
         TrashWrite::Hold(_)
         | TrashWrite::Copy
-        | TrashWrite::OfferToName(_)
+        | TrashWrite::OfferToName(..)
         | TrashWrite::ReserveForGone(..) => None,
     }
 }
@@ -75,6 +75,7 @@ fn event(write: &TrashWrite, stored: &StoredVolume) -> Option<(&'static str, Str
 pub(super) fn blocked_reason(state: TrashState) -> Option<&'static str> {
     match state {
         TrashState::NamedByClaim => Some("named-by-claim"),
+        TrashState::ReservedByHand => Some("reserved-by-hand"),
         TrashState::Unreserved => Some("unreserved"),
         TrashState::RetentionUnreadable => Some("keep-unreadable"),
         TrashState::NotHeld

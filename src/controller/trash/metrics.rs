@@ -29,7 +29,7 @@ impl TrashMetrics {
             TrashWrite::Hold(_) => "hold",
             TrashWrite::Copy => "copy",
             TrashWrite::Record(_) => "record",
-            TrashWrite::OfferToName(_) => "offer",
+            TrashWrite::OfferToName(..) => "offer",
             TrashWrite::ReserveForGone(..) => "reserve",
             TrashWrite::Restore(_) => "restore",
         };

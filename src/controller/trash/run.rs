@@ -7,6 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use kube::Client;
+use tokio::spawn;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout, timeout_at};
@@ -28,8 +29,15 @@ const STEPS_COUNT_MAX: usize = 16;
 /// How long one request of a step may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The pause before a step that failed, or that waits for something which no watch of the volume shows, is decided again.
+/// The pause before what waits for something that no watch of the volume shows is decided again.
 const PAUSE: Duration = Duration::from_secs(15);
+
+/// The first and the longest pause after a step that failed. Ten minutes: a missing permission is a matter of hours.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const PAUSE_MAX: Duration = Duration::from_mins(10);
+
+/// The pause while the clock of the API server is behind the time at which a volume goes.
+const SKEW_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often metrics are set, and the configuration is looked at.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -57,6 +65,8 @@ pub(in crate::controller) struct TrashLoop {
     /// When others may need one.
     timers: BTreeSet<(Timestamp, VolumeName)>,
     in_flight: BTreeSet<VolumeName>,
+    /// How often in a row the step of a volume failed.
+    failures: BTreeMap<VolumeName, u32>,
     /// The volumes that wait for a person, and why.
     blocked: BTreeMap<VolumeName, &'static str>,
     running: JoinSet<(VolumeName, Option<Result<TrashEnd, TrashError>>)>,
@@ -75,6 +85,7 @@ impl TrashLoop {
             queue: BTreeSet::new(),
             timers: BTreeSet::new(),
             in_flight: BTreeSet::new(),
+            failures: BTreeMap::new(),
             blocked: BTreeMap::new(),
             running: JoinSet::new(),
             is_leading: false,
@@ -94,7 +105,7 @@ impl TrashLoop {
                 () = watch.changed.notified() => {}
                 () = sleep(due.unwrap_or(PERIOD)), if due.is_some() => {}
                 Some(ended) = self.running.join_next() => {
-                    // A panic in a step ends that step alone; the volume is due again with its next change.
+                    // A panic in a step ends that step alone: it is a task of its own.
                     if let Ok((name, end)) = ended {
                         self.on_end(name, end);
                     }
@@ -131,7 +142,7 @@ impl TrashLoop {
                     self.settings.watch.make_all_due();
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the PersistentVolumes cannot be listed; the new settings of the trash are not in use yet");
+                    tracing::warn!(%error, "the PersistentVolumes cannot be listed; those that are Bound are not held by the new settings of the trash yet");
                 }
             }
         }
@@ -141,7 +152,10 @@ impl TrashLoop {
     /// Reads all volumes again: those of concern are others now.
     async fn read_volumes(&self) -> Result<(), TrashError> {
         let take = |text: &str| {
-            self.settings.watch.show(&volume(text, Wanted::Labels)?.volume, text);
+            // What cannot be read was reported by the watch.
+            if let Ok(read) = volume(text, Wanted::Labels) {
+                self.settings.watch.show(&read.volume, text);
+            }
             Ok(())
         };
         Ok(self.requests.volume_texts(take).await?)
@@ -174,7 +188,7 @@ impl TrashLoop {
                 .watch
                 .next_step(&name, Clock::Between { earliest: now, latest: now })
             {
-                None => self.unblock(&name),
+                None => self.forget(&name),
                 Some(TrashStep::Settled(state)) => self.settle(name, state, now),
                 Some(TrashStep::ReadClaim | TrashStep::ReadClock | TrashStep::Write(_)) => {
                     self.start(name, deadline);
@@ -189,9 +203,12 @@ impl TrashLoop {
             (self.requests.clone(), Arc::clone(&self.settings.configuration));
         let events = Arc::clone(&self.events);
         self.running.spawn(async move {
-            let policy = configuration.load_full();
-            let step = trash_step(&requests, &name, &policy.trash);
-            let end = timeout_at(deadline, step).await.ok();
+            let volume = name.clone();
+            let step = spawn(async move {
+                let policy = configuration.load_full();
+                timeout_at(deadline, trash_step(&requests, &volume, &policy.trash)).await.ok()
+            });
+            let end = step.await.ok().flatten();
             if let Some(Ok(TrashEnd::Made(write, stored))) = &end {
                 events.record(write, stored).await;
             }
@@ -203,28 +220,40 @@ impl TrashLoop {
         self.in_flight.remove(&name);
         let (now, metrics) = (Timestamp::now(), &self.settings.metrics.trash);
         match end {
-            // The lease has ended meanwhile.
-            None => {}
-            Some(Ok(TrashEnd::Settled(state))) => self.settle(name, state, now),
+            // The lease has ended meanwhile, or the step has panicked.
+            None => self.retry(name, now),
+            Some(Ok(TrashEnd::Settled(state))) => {
+                self.failures.remove(&name);
+                self.settle(name, state, now);
+            }
             Some(Ok(TrashEnd::Made(write, _))) => {
                 metrics.count_stored(&write);
+                self.failures.remove(&name);
                 // The watch shows it too, a little later.
                 self.queue.insert(name);
             }
             Some(Ok(TrashEnd::Changed)) => {
                 metrics.count_stale();
-                self.queue.insert(name);
+                self.retry(name, now);
             }
             Some(Ok(TrashEnd::Gone)) => {
-                self.unblock(&name);
+                self.forget(&name);
                 self.settings.watch.remove(&name);
             }
             Some(Err(error)) => {
                 metrics.count_failed();
                 tracing::warn!(volume = %name, %error, "a step of the trash failed; it is tried again");
-                self.timers.insert((later(now), name));
+                self.retry(name, now);
             }
         }
+    }
+
+    /// Decides about a volume again after a pause that doubles with each failure.
+    fn retry(&mut self, name: VolumeName, now: Timestamp) {
+        let failures = self.failures.entry(name.clone()).or_default();
+        let pause = (FIRST_PAUSE * 2_u32.pow(*failures)).min(PAUSE_MAX);
+        *failures = (*failures + 1).min(16);
+        self.timers.insert((later(now, pause), name));
     }
 
     /// Takes in that there is nothing to do for a volume.
@@ -238,17 +267,21 @@ impl TrashLoop {
             None => self.unblock(&name),
         }
         match state {
+            // If its time is over by this clock, that of the API server is behind.
+            TrashState::Staying(until) if until <= now => {
+                self.timers.insert((later(now, SKEW_PAUSE), name));
+            }
             TrashState::Staying(until) => {
-                // The clock of the API server may be behind.
-                self.timers.insert((until.max(now + Duration::from_secs(1)), name));
+                self.timers.insert((until, name));
             }
             TrashState::AwaitsBinder | TrashState::NamedByClaim => {
-                self.timers.insert((later(now), name));
+                self.timers.insert((later(now, PAUSE), name));
             }
             TrashState::NotHeld
             | TrashState::Held
             | TrashState::Moving
             | TrashState::Terminating
+            | TrashState::ReservedByHand
             | TrashState::Unreserved
             | TrashState::RetentionUnreadable => {}
         }
@@ -256,6 +289,12 @@ impl TrashLoop {
 
     fn unblock(&mut self, name: &VolumeName) {
         self.blocked.remove(name);
+    }
+
+    /// Forgets a volume that is gone or of no concern any more.
+    fn forget(&mut self, name: &VolumeName) {
+        self.unblock(name);
+        self.failures.remove(name);
     }
 
     fn set_metrics(&self) {
@@ -285,6 +324,9 @@ impl TrashLoop {
             metrics.bytes.with_label_values(&[class, namespace]).set(*bytes);
         }
         metrics.blocked.reset();
+        if let Ok(count @ 1..) = i64::try_from(self.settings.watch.unreadable_count()) {
+            metrics.blocked.with_label_values(&["record-unreadable"]).set(count);
+        }
         for reason in self.blocked.values() {
             metrics.blocked.with_label_values(&[reason]).inc();
         }
@@ -298,6 +340,6 @@ fn class_name(class: &EffectiveClass) -> String {
     }
 }
 
-fn later(now: Timestamp) -> Timestamp {
-    now.checked_add(PAUSE).unwrap_or(Timestamp::MAX)
+fn later(now: Timestamp, pause: Duration) -> Timestamp {
+    now.checked_add(pause).unwrap_or(Timestamp::MAX)
 }

@@ -32,6 +32,8 @@ struct State {
     is_listed: (bool, bool),
     /// The names of volumes that may need a step.
     due: BTreeSet<VolumeName>,
+    /// Those whose trash record cannot be read.
+    unreadable: BTreeSet<VolumeName>,
     /// What the list of volumes, or of claims, under way has shown.
     shown_volumes: Option<BTreeSet<VolumeName>>,
     shown_claims: Option<BTreeSet<ClaimKey>>,
@@ -87,10 +89,16 @@ impl TrashWatch {
             Ok(None) => {}
             Err(error) => {
                 tracing::warn!(volume = %volume.name, %error,
-                    "the annotations of a PersistentVolume cannot be read; its reclaim policy stays as it is");
+                    "the trash record of a PersistentVolume cannot be read; its reclaim policy stays as it is");
                 self.remove(&volume.name);
+                self.lock().unreadable.insert(volume.name.clone());
             }
         }
+    }
+
+    /// How many volumes have a trash record that cannot be read.
+    pub(super) fn unreadable_count(&self) -> usize {
+        self.lock().unreadable.len()
     }
 
     fn store(&self, volume: WatchedVolume) {
@@ -107,21 +115,28 @@ impl TrashWatch {
         }) {
             return;
         }
+        let name = name.clone();
+        state.unreadable.remove(&name);
+        let was_of_concern = state.volumes.remove(&name).is_some();
         if is_of_concern {
-            state.due.insert(name.clone());
             state.volumes.insert(name.clone(), volume);
+        }
+        if is_of_concern || was_of_concern {
+            state.due.insert(name);
             drop(state);
             self.changed.notify_one();
-        } else {
-            state.volumes.remove(name);
         }
     }
 
     /// Forgets a volume.
     pub(super) fn remove(&self, name: &VolumeName) {
         let mut state = self.lock();
-        state.volumes.remove(name);
-        state.due.remove(name);
+        state.unreadable.remove(name);
+        if state.volumes.remove(name).is_some() {
+            state.due.insert(name.clone());
+            drop(state);
+            self.changed.notify_one();
+        }
     }
 
     /// Takes in a claim that names a volume.
@@ -181,7 +196,9 @@ impl TrashWatch {
         match kind {
             ResourceKind::Volumes => {
                 if let Some(shown) = state.shown_volumes.take() {
-                    state.volumes.retain(|name, _| shown.contains(name));
+                    let is_gone = |name: &VolumeName, _: &mut WatchedVolume| !shown.contains(name);
+                    let state = &mut *state;
+                    state.due.extend(state.volumes.extract_if(.., is_gone).map(|(name, _)| name));
                 }
                 state.is_listed.0 = true;
             }

@@ -165,7 +165,8 @@ impl<'a> CleanupTask<'a> {
     }
 
     async fn retain(&self, version: &ResourceVersion) -> Result<CleanupEnd, VolumeRequestError> {
-        let patch = retain_patch(&self.volume.policy, version);
+        let LocalVolume { policy, policy_before_trash, .. } = &self.volume;
+        let patch = retain_patch(policy_before_trash.as_ref().unwrap_or(policy), version);
         let patching = self.cleanup.requests.patch(&self.volume.name, &patch);
         let Some(written) = self.cleanup.while_leading(patching).await else {
             return Ok(CleanupEnd::Deposed);

@@ -152,8 +152,12 @@ impl Trash<'_> {
         assert_eq!(self.held(world, "data"), volume);
         self.give_up(world, "data", &volume);
         world.until(&volume_path(&volume), "Available");
-        let soon = json!({"metadata": {"annotations": {"bindery.dev/keep": "1s"}}});
-        world.patch(STORAGE_ADMIN, &volume_path(&volume), &soon).expect_ok();
+        // A rescue finds it as well.
+        self.bindery(&["rescue", "ns/soft"]).expect_ok();
+        assert_eq!(self.until_held(world, "data"), volume);
+        self.give_up(world, "data", &volume);
+        world.until(&volume_path(&volume), "Available");
+        self.bindery(&["trash", "empty", "pvc/soft/data", "--yes"]).expect_ok();
         self.scene.until_gone(&volume);
     }
 

@@ -22,6 +22,8 @@ pub struct LocalVolume {
     pub phase: VolumePhase,
     /// `spec.persistentVolumeReclaimPolicy`.
     pub policy: ReclaimPolicy,
+    /// The policy that its trash record names, which is set again some time after its claim is gone.
+    pub policy_before_trash: Option<ReclaimPolicy>,
     /// `spec.claimRef`.
     pub reservation: Reservation,
     /// `spec.local.path`; empty where it has another source.

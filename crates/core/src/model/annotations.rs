@@ -89,6 +89,8 @@ pub const MOVE_UNDONE: &str = "bindery.dev/move-undone";
 pub const FORMER_CLAIM: &str = "bindery.dev/former-claim";
 /// Ours, on a volume: the trash record.
 pub const TRASH: &str = "bindery.dev/trash";
+/// Ours, on a volume: the uid of the claim after whose release it does not stay any longer.
+pub const TRASH_EMPTY: &str = "bindery.dev/trash-empty";
 /// Ours, on a volume: how long it stays after its claim was deleted, such as `72h`.
 pub const KEEP: &str = "bindery.dev/keep";
 
@@ -157,7 +159,8 @@ pub fn read_as(key: &str) -> ReadAs {
         | LAST_APPLIED
         | BINDING_MODE_NOTE
         | PROVISIONER_NOTE
-        | ALLOWED_NAMESPACES => ReadAs::Named,
+        | ALLOWED_NAMESPACES
+        | TRASH => ReadAs::Named,
         _ if key.starts_with(VOLUME_PREFIX)
             || key.starts_with(ALLOW_PREFIX)
             || key.contains("populator") =>

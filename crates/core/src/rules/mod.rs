@@ -47,6 +47,7 @@ rules! {
     protection_finalizer
     released_volume_policy
     status_forgery
+    trash_record
     foreign_namespace_volume
     foreign_namespace_binding
     namespace_tenant_label

@@ -1,6 +1,6 @@
 //! Decides the next step of a volume of the trash.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::evidence::{ClaimCopy, Clock, Retention, ReturnTo, TrashEvidence};
 use super::record::{Release, TrashRecord};
@@ -37,6 +37,8 @@ pub enum TrashState {
     AwaitsBinder,
     /// A claim of another uid names it: nothing is deleted that a claim waits for.
     NamedByClaim,
+    /// A person has reserved it for a name: nothing is deleted that a person gives to a claim.
+    ReservedByHand,
     /// `spec.claimRef` names no claim, so nothing says whose data it has.
     Unreserved,
     /// How long it is to stay cannot be read.
@@ -52,10 +54,10 @@ pub enum TrashWrite {
     Copy,
     /// Records a release, another time of its end, or that a claim has the volume again.
     Record(TrashRecord),
-    /// Points `spec.claimRef` to the name alone, so that any claim of that name gets the volume.
-    OfferToName(ClaimKey),
-    /// Points `spec.claimRef` to the claim that is gone, so that no other claim gets the volume.
-    ReserveForGone(ClaimKey, Uid),
+    /// Points `spec.claimRef` to the name alone, so that any claim of that name gets the volume, and records that.
+    OfferToName(TrashRecord, ClaimKey),
+    /// Points `spec.claimRef` to the claim that is gone, so that no other claim gets the volume, and records that.
+    ReserveForGone(TrashRecord, ClaimKey, Uid),
     /// Sets the policy of before, and removes the record.
     Restore(ReclaimPolicy),
 }
@@ -81,14 +83,17 @@ pub fn decide_trash(evidence: &TrashEvidence<'_>) -> TrashStep {
 /// A volume without a record is held once it is bound. One that is Released may be in deletion already.
 fn unheld(evidence: &TrashEvidence<'_>) -> TrashStep {
     let volume = evidence.volume;
-    let is_wanted = matches!(evidence.retention, Retention::For(..));
     let is_bound =
         volume.phase == VolumePhase::Bound && matches!(volume.reservation, Reservation::Held(..));
-    if is_wanted && is_bound && destroys(&volume.policy) {
-        let policy = volume.policy.clone();
-        return TrashStep::Write(TrashWrite::Hold(TrashRecord { policy, release: None }));
+    match evidence.retention {
+        Retention::For(keep, _) if is_bound && destroys(&volume.policy) => {
+            let policy = volume.policy.clone();
+            TrashStep::Write(TrashWrite::Hold(TrashRecord { policy, keep, release: None }))
+        }
+        Retention::For(..) | Retention::None | Retention::Unreadable => {
+            TrashStep::Settled(TrashState::NotHeld)
+        }
     }
-    TrashStep::Settled(TrashState::NotHeld)
 }
 
 /// Whether storage of this policy does not outlive its claim.
@@ -110,15 +115,19 @@ fn held(evidence: &TrashEvidence<'_>, record: &TrashRecord) -> TrashStep {
             TrashStep::Settled(TrashState::Unreserved)
         }
         Reservation::Named(key) => match &record.release {
-            Some(release) => offered(evidence, record, key, release),
+            Some(release) if release.is_offered && release.key == *key => {
+                offered(evidence, record, release)
+            }
+            Some(_) => TrashStep::Settled(TrashState::ReservedByHand),
             None => TrashStep::Settled(TrashState::AwaitsBinder),
         },
         Reservation::Held(key, uid) => match volume.phase {
             VolumePhase::Bound => bound(evidence, record, uid),
-            VolumePhase::Released | VolumePhase::Failed => released(evidence, record, key, uid),
-            VolumePhase::Pending | VolumePhase::Available | VolumePhase::Unknown(_) => {
-                TrashStep::Settled(TrashState::AwaitsBinder)
-            }
+            VolumePhase::Released => released(evidence, record, key, uid),
+            VolumePhase::Pending
+            | VolumePhase::Available
+            | VolumePhase::Failed
+            | VolumePhase::Unknown(_) => TrashStep::Settled(TrashState::AwaitsBinder),
         },
     }
 }
@@ -128,11 +137,13 @@ fn bound(evidence: &TrashEvidence<'_>, record: &TrashRecord, uid: &Uid) -> Trash
     if evidence.volume.policy != ReclaimPolicy::Retain {
         // A person has set another policy. It is what is set again at the end.
         let policy = evidence.volume.policy.clone();
-        let is_wanted = matches!(evidence.retention, Retention::For(..));
-        return TrashStep::Write(if is_wanted && destroys(&policy) {
-            TrashWrite::Hold(TrashRecord { policy, release: None })
-        } else {
-            TrashWrite::Restore(policy)
+        return TrashStep::Write(match evidence.retention {
+            Retention::For(keep, _) if destroys(&policy) => {
+                TrashWrite::Hold(TrashRecord { policy, keep, release: None })
+            }
+            Retention::For(..) | Retention::None | Retention::Unreadable => {
+                TrashWrite::Restore(policy)
+            }
         });
     }
     let claim = match evidence.claim {
@@ -152,8 +163,9 @@ fn bound(evidence: &TrashEvidence<'_>, record: &TrashRecord, uid: &Uid) -> Trash
         Retention::None | Retention::Unreadable => {
             TrashStep::Write(TrashWrite::Restore(record.policy.clone()))
         }
-        Retention::For(..) if record.release.is_some() => {
-            TrashStep::Write(TrashWrite::Record(TrashRecord { release: None, ..record.clone() }))
+        Retention::For(keep, _) if record.release.is_some() || record.keep != keep => {
+            let policy = record.policy.clone();
+            TrashStep::Write(TrashWrite::Record(TrashRecord { policy, keep, release: None }))
         }
         Retention::For(..) if evidence.copy != ClaimCopy::Current => {
             TrashStep::Write(TrashWrite::Copy)
@@ -164,7 +176,7 @@ fn bound(evidence: &TrashEvidence<'_>, record: &TrashRecord, uid: &Uid) -> Trash
 
 /// Whether a bound volume needs no step, as far as is known without its claim.
 fn is_current(evidence: &TrashEvidence<'_>, record: &TrashRecord) -> bool {
-    matches!(evidence.retention, Retention::For(..))
+    matches!(evidence.retention, Retention::For(keep, _) if keep == record.keep)
         && record.release.is_none()
         && evidence.copy == ClaimCopy::Current
 }
@@ -187,20 +199,25 @@ fn released(
     };
     let Clock::Between { earliest, latest } = evidence.clock else { return TrashStep::ReadClock };
     // The volume may have had another claim since.
-    let release = record.release.as_ref().filter(|release| release.claim == *uid);
-    let at = release.map_or(latest, |release| release.at);
-    let Some(until) = end(evidence.retention, at) else {
-        return TrashStep::Settled(TrashState::RetentionUnreadable);
+    let known = record.release.as_ref().filter(|release| release.claim == *uid);
+    let at = known.map_or(latest, |release| release.at);
+    let until = end(evidence, record, at, known);
+    let release = Release {
+        key: key.clone(),
+        claim: uid.clone(),
+        at,
+        until,
+        is_offered: known.is_some_and(|release| release.is_offered),
     };
-    if release.is_none_or(|release| release.until != until) {
+    let release = TrashRecord { release: Some(release), ..record.clone() };
+    if known.is_none_or(|known| known.until != until) {
         // By a write of its own: nothing ends at a time that no earlier version of the volume shows.
-        let release = Some(Release { claim: uid.clone(), at, until });
-        return TrashStep::Write(TrashWrite::Record(TrashRecord { release, ..record.clone() }));
+        return TrashStep::Write(TrashWrite::Record(release));
     }
     if earliest < until {
         return match evidence.retention {
             Retention::For(_, ReturnTo::SameName) => {
-                TrashStep::Write(TrashWrite::OfferToName(key.clone()))
+                TrashStep::Write(TrashWrite::OfferToName(offer(release, true), key.clone()))
             }
             Retention::For(_, ReturnTo::Rescue) | Retention::None | Retention::Unreadable => {
                 TrashStep::Settled(TrashState::Staying(until))
@@ -214,19 +231,12 @@ fn released(
 }
 
 /// The claim is gone, and any claim of its name may have the volume.
-fn offered(
-    evidence: &TrashEvidence<'_>,
-    record: &TrashRecord,
-    key: &ClaimKey,
-    release: &Release,
-) -> TrashStep {
+fn offered(evidence: &TrashEvidence<'_>, record: &TrashRecord, release: &Release) -> TrashStep {
     if evidence.volume.phase == VolumePhase::Bound {
         return TrashStep::Settled(TrashState::AwaitsBinder);
     }
     let Clock::Between { earliest, .. } = evidence.clock else { return TrashStep::ReadClock };
-    let Some(until) = end(evidence.retention, release.at) else {
-        return TrashStep::Settled(TrashState::RetentionUnreadable);
-    };
+    let until = end(evidence, record, release.at, Some(release));
     if release.until != until {
         let release = Some(Release { until, ..release.clone() });
         return TrashStep::Write(TrashWrite::Record(TrashRecord { release, ..record.clone() }));
@@ -236,21 +246,36 @@ fn offered(
             TrashStep::Settled(TrashState::Staying(until))
         }
         Retention::For(..) | Retention::None | Retention::Unreadable => {
-            TrashStep::Write(TrashWrite::ReserveForGone(key.clone(), release.claim.clone()))
+            let (key, uid) = (release.key.clone(), release.claim.clone());
+            TrashStep::Write(TrashWrite::ReserveForGone(offer(record.clone(), false), key, uid))
         }
     }
 }
 
-/// When a volume that was released at this time goes; nothing if that is not known.
-fn end(retention: Retention, at: Timestamp) -> Option<Timestamp> {
-    match retention {
-        Retention::None => Some(at),
-        Retention::For(time, _) => Some(later(at, time)),
-        Retention::Unreadable => None,
+/// The record that says whether the volume is offered.
+fn offer(mut record: TrashRecord, is_offered: bool) -> TrashRecord {
+    if let Some(release) = &mut record.release {
+        release.is_offered = is_offered;
     }
+    record
 }
 
-/// The time later; the last one that there is if it would be beyond it.
-fn later(at: Timestamp, time: SignedDuration) -> Timestamp {
-    at.checked_add(time).unwrap_or(Timestamp::MAX)
+/// When a volume goes that was released at this time. Other settings make that later and never earlier: a file that is
+/// missing for a moment would empty the trash. A person makes it earlier.
+fn end(
+    evidence: &TrashEvidence<'_>,
+    record: &TrashRecord,
+    at: Timestamp,
+    known: Option<&Release>,
+) -> Timestamp {
+    if evidence.is_emptied {
+        return at;
+    }
+    let keep = match evidence.retention {
+        Retention::For(keep, _) => keep.max(record.keep),
+        Retention::None | Retention::Unreadable => record.keep,
+    };
+    // The last time that there is, if it would be beyond it.
+    let until = at.checked_add(keep).unwrap_or(Timestamp::MAX);
+    known.map_or(until, |known| until.max(known.until))
 }

@@ -8,7 +8,7 @@ use crate::moves::{ClaimRead, MovedVolume};
 /// How long a volume is to stay after its claim was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retention {
-    /// Not at all: it follows its reclaim policy.
+    /// Not at all: it follows its reclaim policy. What is in the trash already stays for its time.
     None,
     /// For this time, which is positive.
     For(SignedDuration, ReturnTo),
@@ -63,6 +63,8 @@ pub struct TrashEvidence<'a> {
     pub record: Option<&'a TrashRecord>,
     /// How long it is to stay.
     pub retention: Retention,
+    /// Whether a person ends its time early.
+    pub is_emptied: bool,
     /// The claim of the name in `spec.claimRef`.
     pub claim: &'a ClaimRead,
     /// Whether its copy is current.

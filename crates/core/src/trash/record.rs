@@ -1,8 +1,8 @@
 //! The trash record of a volume.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-use crate::model::{ReclaimPolicy, Uid};
+use crate::model::{ClaimKey, ReclaimPolicy, Uid};
 
 /// What the trash puts back, and when. Recorded on the volume by the write that sets Retain, and removed by the one that sets
 /// the former policy.
@@ -10,6 +10,8 @@ use crate::model::{ReclaimPolicy, Uid};
 pub struct TrashRecord {
     /// The reclaim policy before.
     pub policy: ReclaimPolicy,
+    /// How long it stays at least: what was set when it was held.
+    pub keep: SignedDuration,
     /// The release by its claim; nothing while a claim has the volume.
     pub release: Option<Release>,
 }
@@ -17,10 +19,14 @@ pub struct TrashRecord {
 /// The release of a volume by a claim that is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
-    /// The uid of that claim.
+    /// The name of that claim.
+    pub key: ClaimKey,
+    /// Its uid.
     pub claim: Uid,
     /// When its absence was seen first.
     pub at: Timestamp,
     /// When the former reclaim policy is set again.
     pub until: Timestamp,
+    /// Whether any claim of that name may have the volume.
+    pub is_offered: bool,
 }

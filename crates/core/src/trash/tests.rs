@@ -29,6 +29,8 @@ struct World {
     record: Option<TrashRecord>,
     claim: Option<LiveClaim>,
     retention: Retention,
+    /// The uid of the claim after whose release a person ends its time.
+    emptied: Option<Uid>,
     /// Seconds since the beginning.
     now: i64,
     count: u64,
@@ -58,6 +60,7 @@ impl World {
             record: None,
             claim: None,
             retention: Retention::For(KEEP, ReturnTo::Rescue),
+            emptied: None,
             now: 1_000,
             count: 1,
             deleted_at: None,
@@ -78,6 +81,11 @@ impl World {
         }
     }
 
+    fn is_emptied(&self) -> bool {
+        let release = self.record.as_ref().and_then(|record| record.release.as_ref());
+        release.is_some_and(|release| Some(&release.claim) == self.emptied.as_ref())
+    }
+
     fn touch(&mut self) {
         self.count += 1;
         self.volume.version = ResourceVersion::new(self.count.to_string());
@@ -93,6 +101,7 @@ impl World {
                 is_moving: false,
                 record: self.record.as_ref(),
                 retention: self.retention,
+                is_emptied: self.is_emptied(),
                 claim: &claim,
                 copy,
                 clock,
@@ -123,8 +132,12 @@ impl World {
             }
             TrashWrite::Copy => {}
             TrashWrite::Record(record) => self.record = Some(record),
-            TrashWrite::OfferToName(key) => self.volume.reservation = Reservation::Named(key),
-            TrashWrite::ReserveForGone(key, uid) => {
+            TrashWrite::OfferToName(record, key) => {
+                self.record = Some(record);
+                self.volume.reservation = Reservation::Named(key);
+            }
+            TrashWrite::ReserveForGone(record, key, uid) => {
+                self.record = Some(record);
                 self.volume.reservation = Reservation::Held(key, uid);
             }
             TrashWrite::Restore(policy) => {
@@ -187,8 +200,7 @@ impl World {
 #[test]
 fn a_bound_volume_is_held_and_one_that_is_released_is_not() {
     let mut world = World::new(ReclaimPolicy::Delete);
-    let record = TrashRecord { policy: ReclaimPolicy::Delete, release: None };
-    assert_eq!(world.decide(0).map(|it| it.0), Ok(TrashWrite::Hold(record)));
+    assert_eq!(world.decide(0).map(|it| it.0), Ok(TrashWrite::Hold(held(ReclaimPolicy::Delete))));
     world.volume.phase = VolumePhase::Released;
     assert_eq!(
         world.decide(0).map(|it| it.0),
@@ -211,12 +223,64 @@ fn it_goes_when_both_clocks_say_so() {
 }
 
 #[test]
-fn a_shorter_time_is_recorded_before_it_counts() {
+fn settings_make_its_time_longer_and_never_shorter() {
     let mut world = in_trash();
+    let until = world.record.clone().unwrap().release.unwrap().until;
+    let short = SignedDuration::from_secs(1);
+    for shorter in [Retention::None, Retention::For(short, ReturnTo::Rescue)] {
+        world.retention = shorter;
+        assert_eq!(world.decide(0).map(|it| it.0), Err(TrashState::Staying(until)));
+    }
+    world.retention = Retention::For(KEEP + short, ReturnTo::Rescue);
+    let longer = world.decide(0).unwrap();
+    world.write(longer);
+    assert_eq!(world.record.unwrap().release.unwrap().until, until + short);
+}
+
+#[test]
+fn a_controller_without_settings_keeps_what_was_promised() {
+    let mut world = World::new(ReclaimPolicy::Delete);
+    let hold = world.decide(0).unwrap();
+    world.write(hold);
+    world.delete_claim();
+    world.bind();
     world.retention = Retention::None;
     let Ok(Decided(TrashWrite::Record(record), _)) = world.decide(0) else { panic!("{world:?}") };
-    let release = record.release.clone().unwrap();
+    let release = record.release.unwrap();
+    assert_eq!(release.until, release.at + KEEP);
+}
+
+#[test]
+fn a_person_ends_its_time_by_a_write_of_its_own() {
+    let mut world = in_trash();
+    world.emptied = Some(Uid::new("another claim"));
+    assert!(world.decide(0).is_err());
+    world.emptied = Some(Uid::new("c-0"));
+    let Ok(Decided(TrashWrite::Record(record), _)) = world.decide(0) else { panic!("{world:?}") };
+    let release = record.release.unwrap();
     assert_eq!(release.until, release.at);
+}
+
+#[test]
+fn what_a_person_reserves_is_left() {
+    let mut world = in_trash();
+    world.now += 1_000;
+    for key in [key(), ClaimKey::new("archive", "copy")] {
+        world.volume.reservation = Reservation::Named(key);
+        assert_eq!(world.decide(0).map(|it| it.0), Err(TrashState::ReservedByHand));
+    }
+}
+
+#[test]
+fn another_time_is_recorded_while_a_claim_has_it() {
+    let mut world = World::new(ReclaimPolicy::Delete);
+    let hold = world.decide(0).unwrap();
+    world.write(hold);
+    world.retention = Retention::For(SignedDuration::from_secs(1), ReturnTo::Rescue);
+    let shorter = world.decide(0).unwrap();
+    world.write(shorter);
+    assert_eq!(world.record.clone().unwrap().keep, SignedDuration::from_secs(1));
+    assert_eq!(world.decide(0).map(|it| it.0), Err(TrashState::Held));
 }
 
 #[test]
@@ -235,8 +299,7 @@ fn a_policy_that_a_person_sets_is_the_one_that_comes_back() {
     let hold = world.decide(0).unwrap();
     world.write(hold);
     world.volume.policy = ReclaimPolicy::Recycle;
-    let record = TrashRecord { policy: ReclaimPolicy::Recycle, release: None };
-    assert_eq!(world.decide(0).map(|it| it.0), Ok(TrashWrite::Hold(record)));
+    assert_eq!(world.decide(0).map(|it| it.0), Ok(TrashWrite::Hold(held(ReclaimPolicy::Recycle))));
     world.volume.policy = ReclaimPolicy::Newer("Archive".into());
     assert!(matches!(world.decide(0), Ok(Decided(TrashWrite::Restore(_), _))));
 }
@@ -247,6 +310,10 @@ fn nothing_is_done_while_it_is_unknown_how_long_it_stays() {
     world.now += 1_000;
     world.retention = Retention::Unreadable;
     assert_eq!(world.decide(0).map(|it| it.0), Err(TrashState::RetentionUnreadable));
+}
+
+fn held(policy: ReclaimPolicy) -> TrashRecord {
+    TrashRecord { policy, keep: KEEP, release: None }
 }
 
 /// A volume whose claim was deleted, with its release recorded.
@@ -283,6 +350,10 @@ enum Act {
     Wait(u8),
     Soft,
     Hard,
+    /// The settings are missing.
+    Unset,
+    /// A longer time is set.
+    Longer,
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -297,6 +368,8 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (1u8..40).prop_map(Act::Wait),
         1 => Just(Act::Soft),
         1 => Just(Act::Hard),
+        1 => Just(Act::Unset),
+        1 => Just(Act::Longer),
     ]
 }
 
@@ -332,6 +405,10 @@ proptest! {
                 Act::Wait(seconds) => world.now += i64::from(seconds),
                 Act::Soft => world.retention = Retention::For(KEEP, ReturnTo::SameName),
                 Act::Hard => world.retention = Retention::For(KEEP, ReturnTo::Rescue),
+                // While a claim has it, it would not be held any more.
+                Act::Unset if world.deleted_at.is_some() => world.retention = Retention::None,
+                Act::Unset => {}
+                Act::Longer => world.retention = Retention::For(KEEP * 2, ReturnTo::SameName),
             }
             prop_assert_eq!(world.volume.reservation.key(), Some(&key()));
             if world.is_gone {

@@ -165,7 +165,8 @@ fn bound(seen: &CleanupObservation<'_>, key: &ClaimKey, kind: NodeLossKind) -> C
     if !seen.nodes_are_current {
         return CleanupStep::ReadNodes;
     }
-    if seen.on_node_loss == OnNodeLoss::Keep && volume.policy != ReclaimPolicy::Retain {
+    let is_kept = volume.policy == ReclaimPolicy::Retain && volume.policy_before_trash.is_none();
+    if seen.on_node_loss == OnNodeLoss::Keep && !is_kept {
         return CleanupStep::Retain(volume.version.clone());
     }
     CleanupStep::DeleteClaim(key.clone(), uid.clone(), version.clone())

@@ -64,6 +64,7 @@ pub(in crate::disks) fn volume(phase: VolumePhase, reservation: Reservation) -> 
         is_disk_missing: false,
         found_at: None,
         moved_from: None,
+        policy_before_trash: None,
         mark: None,
     }
 }

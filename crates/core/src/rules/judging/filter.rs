@@ -16,7 +16,7 @@ use super::read_access::{self, ReadAccess, is_restricted};
 use super::rule::{Endpoint, Operation, Resource, address, spelling};
 use crate::model::annotations::{
     ALLOWED_NAMESPACES, BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIM_PROTECTION, EXTERNAL_DELETION,
-    IN_TREE_DELETION, LEGACY_CLASS, MIGRATED_TO, PROVISIONED_BY, TENANT, VOLUME_PROTECTION,
+    IN_TREE_DELETION, LEGACY_CLASS, MIGRATED_TO, PROVISIONED_BY, TENANT, TRASH, VOLUME_PROTECTION,
 };
 use crate::model::{
     ClaimPhase, ClassRequest, Deletion, Finalizers, Reservation, TenantLabel, Volume, VolumePhase,
@@ -303,8 +303,8 @@ fn reserved_unmarked(tenant_label: &str) -> String {
 /// Each by its name: an expression that looks through all annotations of an object takes half a minute of the
 /// API server where there are as many as may be. Others that begin alike mean nothing to Kubernetes, and
 /// are judged in `advise`.
-const GUARDED_ANNOTATIONS: [&str; 4] =
-    [BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, MIGRATED_TO];
+const GUARDED_ANNOTATIONS: [&str; 5] =
+    [BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, MIGRATED_TO, TRASH];
 
 fn changes_annotation(old: &Volume, new: &Volume) -> bool {
     GUARDED_ANNOTATIONS.iter().any(|key| old.annotations.get(key) != new.annotations.get(key))

@@ -82,8 +82,14 @@ fn a_claim_is_deleted_once_its_volume_is_kept() {
     assert_eq!(step(&bound(), OnNodeLoss::Release, &here, &usual()), delete);
     let retain = CleanupStep::Retain(bound().version);
     assert_eq!(step(&bound(), OnNodeLoss::Keep, &here, &usual()), retain);
+    let in_trash = LocalVolume {
+        policy: ReclaimPolicy::Retain,
+        policy_before_trash: Some(ReclaimPolicy::Delete),
+        ..bound()
+    };
     let kept = LocalVolume { policy: ReclaimPolicy::Retain, ..bound() };
     assert_eq!(step(&kept, OnNodeLoss::Keep, &here, &usual()), delete);
+    assert_eq!(step(&in_trash, OnNodeLoss::Keep, &here, &usual()), retain);
     // What is needed is read first.
     let unread = CleanupClaim::Unread;
     assert_eq!(step(&bound(), OnNodeLoss::Keep, &unread, &usual()), CleanupStep::ReadClaim);

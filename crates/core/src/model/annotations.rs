@@ -87,6 +87,16 @@ pub const CLAIM_COPY: &str = "bindery.dev/claim-copy";
 pub const MOVE_UNDONE: &str = "bindery.dev/move-undone";
 /// Ours, on a volume: the claim from which it was moved last.
 pub const FORMER_CLAIM: &str = "bindery.dev/former-claim";
+/// Ours, on a volume in an export: what it was in its cluster, as JSON.
+pub const EXPORT: &str = "bindery.dev/export";
+/// Ours, on a volume: its data belongs to another cluster since then, as JSON.
+pub const HANDED_OVER: &str = "bindery.dev/handed-over";
+/// Ours, on a volume: the uid of the volume of another cluster that it was imported from.
+pub const IMPORTED_FROM: &str = "bindery.dev/imported-from";
+/// Ours, on a volume whose import has not ended: the reclaim policy that it gets in the end.
+pub const IMPORT: &str = "bindery.dev/import";
+/// What our annotations and labels begin with.
+pub const OUR_PREFIX: &str = "bindery.dev/";
 
 /// The value that a binder gives an annotation of which only the presence counts.
 pub const YES: &str = "yes";

@@ -102,6 +102,8 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Rename(arguments) => moves::rename(arguments),
         Command::Swap(arguments) => moves::swap(arguments),
         Command::Undo(arguments) => moves::undo(arguments),
+        Command::Export(arguments) => moves::export::run(arguments),
+        Command::Import(arguments) => moves::import::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Snapshot(arguments) => snapshot::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),

@@ -5,8 +5,11 @@
 
 mod advance;
 mod begin;
+mod cluster_requests;
+mod import;
 mod requests;
 
 pub use advance::{Advance, advance};
 pub use begin::{Beginning, beginning};
+pub use import::{ImportAdvance, ImportOrder, advance_import, import_target, read_pair};
 pub use requests::{MoveError, MoveRequests, Permission, StoredClaim, StoredVolume, Written};

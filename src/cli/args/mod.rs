@@ -3,6 +3,7 @@
 //! The only description of them: help, completions and `docs/reference/cli.md` are made from it.
 
 mod cluster;
+mod clusters;
 mod election;
 mod judging;
 mod local;
@@ -19,6 +20,7 @@ use clap_complete::Shell;
 
 pub use self::cluster::ClusterArgs;
 use self::cluster::duration;
+pub use self::clusters::{CreationArgs, ExportArgs, ImportArgs};
 pub use self::election::ElectionArgs;
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
 pub use self::local::{
@@ -79,6 +81,10 @@ pub enum Command {
     Swap(SwapArgs),
     /// Revert a transfer, a rename or a rescue.
     Undo(UndoArgs),
+    /// Write PersistentVolumeClaims with their PersistentVolumes to a file, for another cluster.
+    Export(ExportArgs),
+    /// Create PersistentVolumeClaims from an export, with the data that they had in the other cluster.
+    Import(ImportArgs),
     /// Verify an installation.
     Doctor(DoctorArgs),
     /// Show one rule or mutation, or list them all.

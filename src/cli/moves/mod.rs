@@ -1,7 +1,12 @@
-//! `bindery rescue`, `transfer`, `rename`, `swap` and `undo`: moves of volumes, performed step by step.
+//! `bindery rescue`, `transfer`, `rename`, `swap` and `undo`: moves of volumes, performed step by step; and `export` and
+//! `import`, the same between two clusters.
 
+mod create;
+pub(super) mod export;
 mod find;
+pub(super) mod import;
 mod object;
+mod parallel;
 mod perform;
 mod planned;
 mod words;

@@ -48,6 +48,8 @@
 //! * [`webhook::service::Service`] answers one review without a socket; [`webhook::run::Webhook`] runs the server.
 //! * [`moves::decide_move`] returns the next step of a move of a volume from one claim to another;
 //!   [`move_runner::advance`] reads what it depends on and performs it.
+//! * [`moves::decide_import`] does the same for a volume and a claim from another cluster, and
+//!   [`moves::import_problems`] returns all that prevents it; [`move_runner::advance_import`] performs it.
 //! * [`disks::next_step`] returns the next step for a local disk; [`local::run::run`] observes disks and performs it.
 //! * [`controller::reconciler::Reconciler`] reconciles without I/O; [`controller::run::run`] connects it to the API
 //!   server.

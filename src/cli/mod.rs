@@ -104,6 +104,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Undo(arguments) => moves::undo(arguments),
         Command::Export(arguments) => moves::export::run(arguments),
         Command::Import(arguments) => moves::import::run(arguments),
+        Command::Adopt(arguments) => moves::adopt::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Snapshot(arguments) => snapshot::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),

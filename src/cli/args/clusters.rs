@@ -89,3 +89,52 @@ pub struct ImportArgs {
     #[command(flatten)]
     pub common: CreationArgs,
 }
+
+/// Arguments of `bindery adopt`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+The PersistentVolume is created with the reclaim policy Retain, which it keeps, and is reserved for the \
+PersistentVolumeClaim, which is created next. The checks are those of `bindery import`. Nothing is read from the disk: \
+--size is the size that it has.\n\n\
+A CSV file has a header with the columns driver, handle, size and claim, and any of class, access-modes (separated by \
+spaces), volume-mode and fs-type. Quotes are not read.\n\n\
+Exit codes: 0 done; 1 not possible, or not finished in time; 2 the file cannot be used; 4 the cluster cannot be reached.\n\n\
+Examples:\n  \
+bindery adopt --driver ebs.csi.aws.com --handle vol-0a1b --size 20Gi --class gp3 --claim shop/data\n  \
+bindery adopt --csv disks.csv --dry-run")]
+pub struct AdoptArgs {
+    /// CSI driver that serves the disk.
+    #[arg(long, value_name = "NAME", required_unless_present = "csv")]
+    pub driver: Option<String>,
+    /// What the driver calls the disk: `spec.csi.volumeHandle`.
+    #[arg(long, value_name = "HANDLE", required_unless_present = "csv")]
+    pub handle: Option<String>,
+    /// Size of the disk, as `20Gi`.
+    #[arg(long, value_name = "QUANTITY", required_unless_present = "csv")]
+    pub size: Option<String>,
+    /// The PersistentVolumeClaim that is created for it.
+    #[arg(long, value_name = "NAMESPACE/NAME", required_unless_present = "csv")]
+    pub claim: Option<String>,
+    /// StorageClass of both; none if left out.
+    #[arg(long, value_name = "NAME")]
+    pub class: Option<String>,
+    /// Access mode; repeatable. `ReadWriteOnce` if left out.
+    #[arg(long = "access-mode", value_name = "MODE")]
+    pub access_modes: Vec<String>,
+    /// `Filesystem` or `Block`; `Filesystem` if left out.
+    #[arg(long, value_name = "MODE")]
+    pub volume_mode: Option<String>,
+    /// File system of the disk, for drivers that need it.
+    #[arg(long, value_name = "TYPE")]
+    pub fs_type: Option<String>,
+    /// File with a disk a line, instead of the flags; - is standard input.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["driver", "handle", "size", "claim", "class", "access_modes", "volume_mode", "fs_type"]
+    )]
+    pub csv: Option<PathBuf>,
+    /// What the commands have in common.
+    #[command(flatten)]
+    pub common: CreationArgs,
+}

@@ -20,7 +20,7 @@ use clap_complete::Shell;
 
 pub use self::cluster::ClusterArgs;
 use self::cluster::duration;
-pub use self::clusters::{CreationArgs, ExportArgs, ImportArgs};
+pub use self::clusters::{AdoptArgs, CreationArgs, ExportArgs, ImportArgs};
 pub use self::election::ElectionArgs;
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
 pub use self::local::{
@@ -85,6 +85,8 @@ pub enum Command {
     Export(ExportArgs),
     /// Create PersistentVolumeClaims from an export, with the data that they had in the other cluster.
     Import(ImportArgs),
+    /// Create a PersistentVolume and a PersistentVolumeClaim for a disk that exists.
+    Adopt(AdoptArgs),
     /// Verify an installation.
     Doctor(DoctorArgs),
     /// Show one rule or mutation, or list them all.

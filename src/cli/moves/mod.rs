@@ -1,6 +1,7 @@
-//! `bindery rescue`, `transfer`, `rename`, `swap` and `undo`: moves of volumes, performed step by step; and `export` and
-//! `import`, the same between two clusters.
+//! `bindery rescue`, `transfer`, `rename`, `swap` and `undo`: moves of volumes, performed step by step; and `export`,
+//! `import` and `adopt`, the same between two clusters.
 
+pub(super) mod adopt;
 mod create;
 pub(super) mod export;
 mod find;

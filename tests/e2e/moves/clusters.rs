@@ -22,6 +22,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(everything_that_stands_against_an_import_is_reported_before_its_first_write),
     case!(what_cannot_be_exported_is_reported),
     case!(our_own_rules_pass_an_import),
+    case!(disks_that_exist_are_adopted),
 ];
 
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
@@ -58,6 +59,7 @@ impl Clusters {
     fn prepare(&self) {
         let namespace = self.namespace();
         self.create(CLASSES, &class(namespace));
+        self.create(DRIVERS, &installed(DRIVER));
         self.create("/api/v1/namespaces", &json!({"metadata": {"name": namespace}}));
     }
 
@@ -109,6 +111,14 @@ fn class(name: &str) -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
         "provisioner": DRIVER,
+    })
+}
+
+/// What an installed driver creates.
+fn installed(name: &str) -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": name},
+        "spec": {"attachRequired": true},
     })
 }
 
@@ -216,14 +226,15 @@ fn expect_problems(printed: Printed, sentences: &[&str]) {
 fn everything_that_stands_against_an_import_is_reported_before_its_first_write() {
     let clusters = Clusters::new("import-problems");
     let namespace = clusters.namespace();
-    clusters.scene.objects.create(
-        DRIVERS,
-        &json!({
-            "apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": DRIVER},
-            "spec": {"attachRequired": true},
-        }),
-    );
-    clusters.scene.pair("data");
+    // Not that of the other cases, which share the first cluster.
+    let driver = clusters.scene.objects.name("csi");
+    clusters.scene.objects.create(DRIVERS, &installed(&driver));
+    let handle = clusters.scene.objects.name("data");
+    let csi = json!({"driver": driver, "volumeHandle": handle});
+    let volume = json!({"spec": {
+        "persistentVolumeReclaimPolicy": "Delete", "nfs": null, "csi": csi,
+    }});
+    clusters.scene.objects.bound_pair("data", &volume, &json!({}));
     let (file, claim) = (clusters.file("export.yaml"), format!("pvc/{namespace}/data"));
     let exported = clusters.export(&file, &[&claim]);
     assert!(exported.errors.contains("both clusters would own the data"), "{exported:?}");
@@ -232,42 +243,41 @@ fn everything_that_stands_against_an_import_is_reported_before_its_first_write()
     let class = format!("StorageClass {namespace:?} does not exist");
     let (owners, missing) =
         ("Delete in both clusters", format!("Namespace {namespace:?} does not"));
-    let driver = "the driver is not installed";
-    let all = [&*class, owners, driver, &*missing];
+    let absent = "the driver is not installed";
+    let all = [&*class, owners, absent, &*missing];
     expect_problems(clusters.import(&file, &[]), &all);
-    expect_problems(clusters.import(&file, &["--retain"]), &[&*class, driver, &*missing]);
+    expect_problems(clusters.import(&file, &["--retain"]), &[&*class, absent, &*missing]);
     clusters.prepare();
-    let mapped = format!("driver={DRIVER}=other.example.com");
+    let mapped = format!("driver={driver}=other.example.com");
     let other = "CSIDriver \"other.example.com\"";
     expect_problems(clusters.import(&file, &["--retain", "--map", &mapped]), &[other]);
-    let driver = json!({"metadata": {"name": DRIVER}, "spec": {"attachRequired": true}});
-    clusters.create(DRIVERS, &driver);
+    clusters.create(DRIVERS, &installed(&driver));
     clusters.import(&file, &["--retain", "--dry-run"]).expect_ok();
     eventually("the export is old", PATIENCE, || {
         let options = ["--retain", "--dry-run", "--max-age", "1s"];
         let errors = clusters.import(&file, &options).errors;
         if errors.contains("set --max-age") { Ok(()) } else { Err(errors) }
     });
-    names_and_storage_that_are_taken(&clusters, &file);
+    names_and_storage_that_are_taken(&clusters, &file, &csi);
     assert_eq!(items(&clusters.other, VOLUMES).len(), 2, "only the others");
 }
 
-fn names_and_storage_that_are_taken(clusters: &Clusters, file: &Path) {
+fn names_and_storage_that_are_taken(clusters: &Clusters, file: &Path, csi: &Value) {
     let (namespace, name) = (clusters.namespace(), clusters.scene.objects.name("data"));
-    let volume = |name: &str, handle: &str| {
+    let volume = |name: &str, csi: &Value| {
         json!({
             "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
             "spec": {
                 "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
-                "csi": {"driver": DRIVER, "volumeHandle": handle}, "storageClassName": "none",
-                "persistentVolumeReclaimPolicy": "Retain",
+                "csi": csi, "storageClassName": "none", "persistentVolumeReclaimPolicy": "Retain",
             },
         })
     };
-    clusters.create(VOLUMES, &volume("second", &name));
+    clusters.create(VOLUMES, &volume("second", csi));
     let same = "and so has PV \"second\"";
     expect_problems(clusters.import(file, &["--retain"]), &[same]);
-    clusters.create(VOLUMES, &volume(&name, "another"));
+    let other = json!({"driver": DRIVER, "volumeHandle": "another"});
+    clusters.create(VOLUMES, &volume(&name, &other));
     let claim = json!({
         "metadata": {"name": "data"},
         "spec": {
@@ -320,4 +330,45 @@ fn our_own_rules_pass_an_import() {
     let _installed = Installed::under(all_on(), &clusters.other, Registered::Everything);
     clusters.import(&file, &[]).expect_ok();
     clusters.expect_imported("data", "Delete");
+}
+
+fn disks_that_exist_are_adopted() {
+    let scene = Scene::new(Plane::shared(Peers::WithBinder), "adopted");
+    let (namespace, driver) = (scene.objects.namespace(), scene.objects.name("csi"));
+    let claim = format!("{namespace}/data");
+    let disk = ["--driver", &driver, "--handle", "vol-1", "--size", "1Gi", "--claim", &claim];
+    let adopt = [&["adopt"], &disk[..]].concat();
+    expect_problems(scene.bindery(&adopt), &["the driver is not installed"]);
+    scene.objects.create(DRIVERS, &installed(&driver));
+    let printed = scene.bindery(&adopt).expect_ok();
+    assert_eq!(printed.matches('✓').count(), WRITES, "{printed}");
+    expect_adopted(&scene, "data");
+    let again = scene.bindery(&adopt).expect_ok();
+    assert!(again.contains("nothing is left to do"), "{again}");
+    let second = format!("driver,handle,size,claim\n{driver},vol-1,1Gi,{namespace}/second\n");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("disks.csv");
+    let table = ["adopt", "--csv", file.to_str().unwrap()];
+    std::fs::write(&file, second).unwrap();
+    expect_problems(scene.bindery(&table), &["and so has PV \"adopted-"]);
+    let rows = ["vol-2,1Gi", "vol-3,2Gi"].iter().zip(["two", "three"]);
+    let rows = rows.map(|(row, name)| format!("{driver},{row},{namespace}/{name}\n"));
+    std::fs::write(&file, format!("driver,handle,size,claim\n{}", rows.collect::<String>()))
+        .unwrap();
+    scene.bindery(&table).expect_ok();
+    for name in ["two", "three"] {
+        expect_adopted(&scene, name);
+    }
+}
+
+/// The pair of a disk; its volume is removed with the case's own.
+#[track_caller]
+fn expect_adopted(scene: &Scene<'_>, name: &str) {
+    let namespace = scene.objects.namespace();
+    let claim = scene.plane.get(ADMIN, &claim_path(namespace, name)).expect_ok();
+    let path = volume_path(&format!("adopted-{namespace}-{name}"));
+    let volume = scene.plane.get(ADMIN, &path).expect_ok();
+    assert_eq!(claim["status"]["phase"], "Bound", "{claim}");
+    assert_eq!(volume["spec"]["claimRef"]["uid"], claim["metadata"]["uid"], "{volume}");
+    assert_eq!(volume["spec"]["persistentVolumeReclaimPolicy"], "Retain", "{volume}");
 }

@@ -18,7 +18,7 @@ use crate::runner::{Case, case, extent};
 
 pub(crate) const CASES: &[Case] = &[
     case!(pairs_move_to_another_cluster_and_the_former_one_cannot_delete_them),
-    case!(an_import_that_is_cut_off_is_resumed),
+    case!(a_hand_over_and_an_import_that_are_cut_off_are_resumed),
     case!(everything_that_stands_against_an_import_is_reported_before_its_first_write),
     case!(what_cannot_be_exported_is_reported),
     case!(our_own_rules_pass_an_import),
@@ -180,18 +180,26 @@ fn expect_kept(clusters: &Clusters, claims: &str, count: usize) {
     assert_eq!(items(&clusters.other, VOLUMES).len(), count);
 }
 
-fn an_import_that_is_cut_off_is_resumed() {
+fn a_hand_over_and_an_import_that_are_cut_off_are_resumed() {
     let clusters = Clusters::ready("import-cut");
-    let proxy = Proxy::start(&clusters.other);
+    let (source, proxy) = (Proxy::start(clusters.scene.plane), Proxy::start(&clusters.other));
     for (index, trouble) in cuts(WRITES).enumerate() {
         let name = format!("data-{index}");
         clusters.scene.pair(&name);
         let file = clusters.file(&name);
         let claim = format!("pvc/{}/{name}", clusters.namespace());
+        let limits = ["--timeout", "1s", "--request-timeout", "5s"];
+        let hand_over = ["export", &claim, "--hand-over", "--request-timeout", "5s"];
+        source.set(if index % 2 == 0 {
+            Trouble::LostAnswer(1)
+        } else {
+            Trouble::AwayAfterWrites(0)
+        });
+        let cut = bindery(&source.kubeconfig(clusters.scene.plane, ADMIN), &hand_over);
+        assert_ne!(cut.code, Some(0), "{cut:?}");
         clusters.export(&file, &[&claim, "--hand-over"]).expect_ok();
         let kubeconfig = proxy.kubeconfig(&clusters.other, ADMIN);
         proxy.set(trouble);
-        let limits = ["--timeout", "1s", "--request-timeout", "5s"];
         let cut = bindery(&kubeconfig, &import(&file, &limits));
         assert_ne!(cut.code, Some(0), "{trouble:?}: {cut:?}");
         expect_safe(&clusters, &name, trouble);
@@ -333,7 +341,9 @@ fn our_own_rules_pass_an_import() {
 }
 
 fn disks_that_exist_are_adopted() {
-    let scene = Scene::new(Plane::shared(Peers::WithBinder), "adopted");
+    // The names of the volumes are not the case's own.
+    let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
+    let scene = Scene::new(&plane, "adopted");
     let (namespace, driver) = (scene.objects.namespace(), scene.objects.name("csi"));
     let claim = format!("{namespace}/data");
     let disk = ["--driver", &driver, "--handle", "vol-1", "--size", "1Gi", "--claim", &claim];
@@ -361,7 +371,7 @@ fn disks_that_exist_are_adopted() {
     }
 }
 
-/// The pair of a disk; its volume is removed with the case's own.
+/// The pair of a disk.
 #[track_caller]
 fn expect_adopted(scene: &Scene<'_>, name: &str) {
     let namespace = scene.objects.namespace();

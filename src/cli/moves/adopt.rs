@@ -28,7 +28,7 @@ pub(in crate::cli) fn run(arguments: &AdoptArgs) -> Result<Exit, Failure> {
     };
     let orders = disks.iter().map(order).collect::<Result<Vec<_>, _>>()?;
     // Nothing was exported: it has no age.
-    create(orders, Duration::MAX, &arguments.common)
+    create(&orders, Duration::MAX, &arguments.common)
 }
 
 /// The disk that the flags describe.

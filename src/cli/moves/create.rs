@@ -22,14 +22,14 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 
 /// Creates the pairs, or shows the writes.
 pub(super) fn create(
-    orders: Vec<ImportOrder>,
+    orders: &[ImportOrder],
     age_max: Duration,
     arguments: &CreationArgs,
 ) -> Result<Exit, Failure> {
     let cluster = ClusterClient::connect(&arguments.cluster)?;
     cluster.run(async |client| {
         let requests = MoveRequests::new(client, arguments.cluster.request_timeout);
-        let pairs = checked(&requests, &orders, age_max).await?;
+        let pairs = checked(&requests, orders, age_max).await?;
         if arguments.dry_run {
             let text: String =
                 orders.iter().zip(&pairs).map(|(order, pair)| preview(order, pair)).collect();
@@ -37,7 +37,7 @@ pub(super) fn create(
             return Ok(Exit::Clean);
         }
         let timeout = arguments.timeout;
-        let ended = for_each(&orders, move |order| {
+        let ended = for_each(orders, move |order| {
             let requests = requests.clone();
             async move { create_one(&requests, &order, timeout).await }
         });

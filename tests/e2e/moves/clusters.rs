@@ -242,7 +242,15 @@ fn everything_that_stands_against_an_import_is_reported_before_its_first_write()
     let volume = json!({"spec": {
         "persistentVolumeReclaimPolicy": "Delete", "nfs": null, "csi": csi,
     }});
-    clusters.scene.objects.bound_pair("data", &volume, &json!({}));
+    // Texts that YAML 1.1, which kubectl reads, takes for something else without quotes.
+    let words = ["yes", "off", "012", "1e3", "12:30:45", "1_000", "null", "~", "0x1F", "=", " "];
+    let annotations: serde_json::Map<String, Value> = words
+        .iter()
+        .enumerate()
+        .map(|(index, word)| (format!("example.com/{index}"), json!(word)))
+        .collect();
+    let claim = json!({"metadata": {"annotations": annotations}});
+    clusters.scene.objects.bound_pair("data", &volume, &claim);
     let (file, claim) = (clusters.file("export.yaml"), format!("pvc/{namespace}/data"));
     let exported = clusters.export(&file, &[&claim]);
     assert!(exported.errors.contains("both clusters would own the data"), "{exported:?}");
@@ -261,6 +269,8 @@ fn everything_that_stands_against_an_import_is_reported_before_its_first_write()
     expect_problems(clusters.import(&file, &["--retain", "--map", &mapped]), &[other]);
     clusters.create(DRIVERS, &installed(&driver));
     clusters.import(&file, &["--retain", "--dry-run"]).expect_ok();
+    let apply = ["apply", "--dry-run=server", "-f", file.to_str().unwrap()];
+    clusters.other.kubectl(ADMIN, &apply, "").expect_ok();
     eventually("the export is old", PATIENCE, || {
         let options = ["--retain", "--dry-run", "--max-age", "1s"];
         let errors = clusters.import(&file, &options).errors;

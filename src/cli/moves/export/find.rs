@@ -53,10 +53,7 @@ pub(super) async fn pairs(
                     ));
                 }
                 claims.extend(bound);
-                notes.extend(pending.iter().map(|stored| {
-                    let key = &stored.claim.key;
-                    format!("note: PVC \"{key}\" is left out: it has no PV")
-                }));
+                notes.extend(pending.iter().map(left_out));
             }
         }
     }
@@ -64,7 +61,7 @@ pub(super) async fn pairs(
     for claim in claims {
         match volume_of(&volumes, &claim) {
             Ok(volume) => {
-                drop(pairs.insert(volume.moved.name.clone(), StoredPair { volume, claim }))
+                let _ = pairs.insert(volume.moved.name.clone(), StoredPair { volume, claim });
             }
             Err(problem) => problems.push(problem),
         }
@@ -73,6 +70,11 @@ pub(super) async fn pairs(
         return Err(impossible(problems.join("\n")));
     }
     Ok(FoundPairs { pairs: pairs.into_values().collect(), notes })
+}
+
+/// The note about a claim of a namespace that has no volume.
+fn left_out(stored: &StoredClaim) -> String {
+    format!("note: PVC \"{}\" is left out: it has no PV", stored.claim.key)
 }
 
 /// The claim that a volume is reserved for.

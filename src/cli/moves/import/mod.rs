@@ -20,5 +20,5 @@ pub(in crate::cli) fn run(arguments: &ImportArgs) -> Result<Exit, Failure> {
         retain: arguments.retain,
         now: Timestamp::now(),
     })?;
-    create(orders, arguments.max_age, &arguments.common)
+    create(&orders, arguments.max_age, &arguments.common)
 }

@@ -104,7 +104,7 @@ fn pair(name: &str, handle: &str) -> ImportedPair {
         needs_driver: true,
         policy: ReclaimPolicy::Delete,
         is_handed_over: true,
-        age: Duration::from_secs(60),
+        age: Duration::from_mins(1),
         stored: ImportedVolume::Absent,
         claim: ClaimRead::Absent,
     }
@@ -117,7 +117,7 @@ fn target() -> ImportTarget {
         drivers: ["disk.example.com".into()].into(),
         namespaces: [("db".into(), Some(Deletion::NotAsked))].into(),
         nodes: Vec::new(),
-        age_max: Duration::from_secs(3600),
+        age_max: Duration::from_hours(1),
     }
 }
 
@@ -182,7 +182,7 @@ fn two_clusters_that_would_delete_the_data_are_reported() {
 #[test]
 fn an_old_export_is_reported_unless_its_import_has_begun() {
     let age = Duration::from_secs(3601);
-    let old = ImportProblem::TooOld(age, Duration::from_secs(3600));
+    let old = ImportProblem::TooOld(age, Duration::from_hours(1));
     expect(|pair, _| pair.age = age, &[old]);
     let begun = ImportedVolume::Made(made());
     expect(|pair, _| (pair.age, pair.stored) = (age, begun), &[]);

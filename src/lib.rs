@@ -52,6 +52,8 @@
 //!   [`move_runner::advance`] reads what it depends on and performs it.
 //! * [`trash::decide_trash`] returns the next step of a volume that stays after its claim was deleted;
 //!   [`trash_runner::trash_step`] reads what it depends on and performs it.
+//! * [`moves::decide_import`] does the same for a volume and a claim from another cluster, and
+//!   [`moves::import_problems`] returns all that prevents it; [`move_runner::advance_import`] performs it.
 //! * [`disks::next_step`] returns the next step for a local disk; [`local::run::run`] observes disks and performs it.
 //! * [`controller::reconciler::Reconciler`] reconciles without I/O; [`controller::run::run`] connects it to the API
 //!   server.

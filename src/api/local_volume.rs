@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::bounded::{LabelUse, OptionalText, Text, parse, wire};
-use super::trash::trash_record;
+use super::trash::policy_before_trash;
 use super::volume::{Wanted, volume};
 use crate::disks::{DiskIdentity, DiskLocation, DiskMark, LocalVolume, stated_capacity};
 use crate::model::annotations::{
@@ -12,7 +12,7 @@ use crate::model::annotations::{
     DISK_MARK, DISK_MISSING, DISK_PARTITION, DISK_SERIAL, DISK_SIZE, DISK_WWN, LOCAL_DISK,
     LOCAL_NODE, POLICY_BEFORE, PROVISIONED_BY, TRASH,
 };
-use crate::model::{Backend, ReclaimPolicy, ResourceVersion, Uid, Volume, VolumeClass, VolumeName};
+use crate::model::{Backend, ReclaimPolicy, ResourceVersion, Uid, VolumeClass, VolumeName};
 
 wire! {
     struct DiskVolumeWire<'a> {
@@ -68,12 +68,6 @@ pub fn local_volume(text: &str) -> Result<LocalVolume, serde_json::Error> {
         policy: read.policy,
         reservation: read.reservation,
     })
-}
-
-/// The policy that the trash record of a volume names. Of one that cannot be read, no policy is set again.
-fn policy_before_trash(volume: &Volume) -> Option<ReclaimPolicy> {
-    let record = trash_record(volume.annotations.get(TRASH)?, volume.uid.as_ref()?);
-    Some(record.ok()??.policy)
 }
 
 /// The identity that was recorded; its size always is.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::moves::copy_text;
 use crate::model::annotations::{CLAIM_COPY, KEEP, TRASH, TRASH_EMPTY};
-use crate::model::{ClaimKey, ReclaimPolicy, Uid};
+use crate::model::{ClaimKey, ReclaimPolicy, Uid, Volume};
 use crate::moves::MovedVolume;
 use crate::trash::{OwnKeep, Release, TrashRecord, TrashWrite};
 
@@ -73,6 +73,13 @@ pub fn trash_record(text: &str, volume: &Uid) -> Result<Option<TrashRecord>, ser
         keep: wire.keep,
         release: wire.release.map(ReleaseWire::read),
     }))
+}
+
+/// Returns the reclaim policy that the trash record of a volume names; nothing if it has none. Of one that cannot be read, no
+/// policy is set again.
+pub fn policy_before_trash(volume: &Volume) -> Option<ReclaimPolicy> {
+    let record = trash_record(volume.annotations.get(TRASH)?, volume.uid.as_ref()?);
+    Some(record.ok()??.policy)
 }
 
 /// Returns the text of the annotation that records `record` on the volume with this uid.

@@ -113,9 +113,9 @@ pub const KEYS: &[ConfigurationKey] = &[
     optional("recycler.timeouts.hostPath.perGi", "and for each GiB of its capacity", "`30s`"),
     optional(
         "trash.keep",
-        "how long a PV whose policy is Delete stays after its PVC was deleted: \
+        "how long a PV whose policy is Delete stays after its PVC was deleted, `0s` for not at all: \
          [the trash](../how-to/trash.md)",
-        "`0s`: not at all",
+        "`0s`",
     ),
     optional(
         "trash.soft",

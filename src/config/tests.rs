@@ -3,8 +3,9 @@
 use jiff::SignedDuration;
 
 use super::{Configuration, KEYS, read};
-use crate::model::{Deletion, Namespace, TenantLabel};
+use crate::model::{ClassName, Deletion, Namespace, TenantLabel, VolumeClass};
 use crate::rules::{self, Mode, RULES, Switch, TENANT_LABEL, Unlisted};
+use crate::trash::{OwnKeep, Retention, ReturnTo};
 
 const HEAD: &str = "apiVersion: bindery.dev/v1\nkind: Config\n";
 
@@ -82,7 +83,7 @@ fn every_default_of_the_table_is_the_default() {
         assert_eq!(good(entries.expect("a map")), Configuration::default(), "{}", key.path);
         count += 1;
     }
-    assert_eq!(count, 10, "the page has other values");
+    assert_eq!(count, 12, "the page has other values");
 }
 
 /// The value switches the mutation, the registrations and the controller.
@@ -131,7 +132,39 @@ fn all_problems_are_reported_at_once() {
     c.yaml:10:23: unknown key "others"; known are binders, populators, provisioners
     c.yaml:11:16: ownController must be text, not a list
     c.yaml:12:27: exemptions.maxDuration must be a time like 168h or 30m
-    c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, mutations, tenancy, overrides, trusted, ownController, exemptions, recycler
+    c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, mutations, tenancy, overrides, trusted, ownController, exemptions, recycler, trash
+    "#);
+}
+
+#[test]
+fn the_last_settings_of_the_trash_that_match_count_and_those_of_the_volume_most() {
+    let trash = good(
+        "trash:\n\
+         \x20 keep: 72h\n\
+         \x20 overrides:\n\
+         \x20 - {storageClasses: [scratch], keep: 0s}\n\
+         \x20 - {namespaces: [db], soft: true}\n\
+         \x20 - {storageClasses: [scratch], namespaces: [db], keep: 1h}\n",
+    )
+    .trash;
+    let retention = |class: &str, namespace, own| {
+        trash.retention(VolumeClass::Named(&ClassName::new(class)), namespace, own)
+    };
+    let hours = SignedDuration::from_hours;
+    let (rescue, same_name) = (ReturnTo::Rescue, ReturnTo::SameName);
+    let unset = OwnKeep::Unset;
+    assert_eq!(retention("fast", "shop", unset), Retention::For(hours(72), rescue));
+    assert_eq!(retention("fast", "db", unset), Retention::For(hours(72), same_name));
+    assert_eq!(retention("scratch", "shop", unset), Retention::None);
+    assert_eq!(retention("scratch", "db", unset), Retention::For(hours(1), same_name));
+    let own = OwnKeep::For(hours(2));
+    assert_eq!(retention("scratch", "shop", own), Retention::For(hours(2), rescue));
+    assert_eq!(retention("fast", "shop", OwnKeep::For(hours(0))), Retention::None);
+    assert_eq!(retention("fast", "shop", OwnKeep::Unreadable), Retention::Unreadable);
+    insta::assert_snapshot!(bad("trash: {keep: -1h, overrides: [{keep: 3, soft: 1}]}\n"), @r#"
+    c.yaml:3:15: keep must be a time like 72h, or 0s
+    c.yaml:3:39: keep must be a time like 72h, or 0s
+    c.yaml:3:48: soft must be true or false
     "#);
 }
 

@@ -5,10 +5,13 @@
 
 mod advance;
 mod begin;
+mod cluster_requests;
 mod error;
+mod import;
 mod requests;
 
 pub use advance::{Advance, advance};
 pub use begin::{Beginning, beginning};
 pub use error::MoveError;
+pub use import::{ImportAdvance, ImportOrder, advance_import, import_target, read_pair};
 pub use requests::{MoveRequests, Permission, StoredClaim, StoredVolume, Written};

@@ -26,10 +26,10 @@ use crate::model::{
 };
 use crate::moves::{ClaimRead, ClaimUsers, Journal, LiveClaim, MovedVolume, Recreator};
 
-const VOLUMES: &str = "/api/v1/persistentvolumes";
+pub(super) const VOLUMES: &str = "/api/v1/persistentvolumes";
 
 /// The field manager of the writes of a move.
-const FIELD_MANAGER: &str = "bindery-move";
+pub(super) const FIELD_MANAGER: &str = "bindery-move";
 
 /// Objects in a page of a list. A pod has some 10 KiB.
 const PAGE_OBJECTS: usize = 250;
@@ -59,9 +59,9 @@ pub struct StoredVolume {
 }
 
 impl StoredVolume {
-    fn read(text: &str) -> Result<Self, serde_json::Error> {
+    pub(super) fn read(text: &str) -> Result<Self, serde_json::Error> {
         let object: Value = serde_json::from_str(text)?;
-        let volume = volume(text, Wanted::Labels)?.volume;
+        let volume = volume(text, Wanted::Both)?.volume;
         let moved = MovedVolume::of(&volume).ok_or_else(|| {
             serde::de::Error::custom("metadata.uid or resourceVersion is missing")
         })?;
@@ -137,7 +137,7 @@ impl MoveRequests {
         Self { client, deadline, permissions: Arc::default() }
     }
 
-    async fn send(
+    pub(super) async fn send(
         &self,
         method: Method,
         path: &str,
@@ -147,7 +147,7 @@ impl MoveRequests {
     }
 
     /// Returns the text of an object; nothing if the API server says that there is none.
-    async fn read(&self, path: &str, what: &str) -> Result<Option<String>, MoveError> {
+    pub(super) async fn read(&self, path: &str, what: &str) -> Result<Option<String>, MoveError> {
         match self.send(Method::GET, path, None).await {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.status().is_some_and(is_absent) => Ok(None),
@@ -205,7 +205,7 @@ impl MoveRequests {
         time.map_err(|error| failed("the time of the API server".to_owned(), error))
     }
 
-    async fn list(
+    pub(super) async fn list(
         &self,
         path: &str,
         what: &str,
@@ -429,11 +429,11 @@ impl StoredClaim {
     }
 }
 
-fn unreadable(what: &str) -> impl Fn(serde_json::Error) -> MoveError {
+pub(super) fn unreadable(what: &str) -> impl Fn(serde_json::Error) -> MoveError {
     move |error| MoveError::Unreadable { what: what.to_owned(), error }
 }
 
-fn written(
+pub(super) fn written(
     sent: Result<String, RequestError>,
     what: impl Fn() -> String,
 ) -> Result<Written, MoveError> {
@@ -445,7 +445,7 @@ fn written(
 }
 
 /// The error of a request: one that the API server rejects is not sent again.
-fn failed(what: String, error: RequestError) -> MoveError {
+pub(super) fn failed(what: String, error: RequestError) -> MoveError {
     match error.status() {
         Some(status) if (400..500).contains(&status.code) && status.code != 429 => {
             MoveError::Rejected { what, reason: status.message.clone() }
@@ -466,7 +466,7 @@ fn claim_path(key: &ClaimKey) -> String {
     format!("{}/{}", claims_path(&key.namespace), escaped(&key.name))
 }
 
-fn volume_text(name: &VolumeName) -> String {
+pub(super) fn volume_text(name: &VolumeName) -> String {
     format!("PV {:?}", name.as_str())
 }
 

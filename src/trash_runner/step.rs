@@ -103,7 +103,8 @@ impl<'a> Seen<'a> {
         let record = recorded(annotations, &moved.uid)
             .map_err(|error| TrashError::Record { volume: moved.name.clone(), error })?;
         let namespace = moved.reservation.key().map_or("", |key| &*key.namespace);
-        let retention = policy.retention(&stored.volume.class(), namespace, own_keep(annotations));
+        let retention =
+            policy.retention(stored.volume.class().as_class(), namespace, own_keep(annotations));
         let (claim, copy, clock) = (ClaimRead::Unread, None, Clock::Unread);
         Ok(Self { requests, stored, record, retention, claim, copy, clock })
     }

@@ -38,7 +38,7 @@ impl WatchedVolume {
     /// Returns how long it stays after its claim was deleted.
     pub fn retention(&self, policy: &TrashPolicy) -> Retention {
         let namespace = self.moved.reservation.key().map_or("", |key| &*key.namespace);
-        policy.retention(&self.class, namespace, self.own)
+        policy.retention(self.class.as_class(), namespace, self.own)
     }
 
     /// Returns whether it has a trash record, or gets one once it is bound.

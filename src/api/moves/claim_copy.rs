@@ -31,6 +31,20 @@ fn is_of_cluster(key: &str) -> bool {
 /// are left out: an owner in another namespace, or one that is gone, would have the claim deleted. If the copy is larger
 /// than 16 KiB, its largest annotations are left out.
 pub fn claim_copy(claim: &Value) -> Value {
+    let mut copy = whole_copy(claim);
+    while copy.to_string().len() > COPY_BYTES_MAX
+        && let Some(annotations) = copy["annotations"].as_object_mut()
+    {
+        let size = |value: &Value| value.as_str().map_or(0, str::len);
+        let largest = annotations.iter().max_by_key(|(_, value)| size(value));
+        let Some(largest) = largest.map(|(key, _)| key.clone()) else { break };
+        let _ = annotations.remove(&largest);
+    }
+    without_empty(copy)
+}
+
+/// Returns the same, however large it is.
+pub(super) fn whole_copy(claim: &Value) -> Value {
     let metadata = &claim["metadata"];
     let mut annotations = metadata["annotations"].as_object().cloned().unwrap_or_default();
     annotations.retain(|key, _| !is_of_cluster(key));
@@ -42,21 +56,20 @@ pub fn claim_copy(claim: &Value) -> Value {
     if metadata["annotations"].get(LEGACY_CLASS).is_none() {
         let _ = fields.entry("storageClassName").or_insert_with(|| json!(""));
     }
-    loop {
-        let mut copy = json!({"spec": fields});
-        if let Some(labels) = metadata["labels"].as_object().filter(|labels| !labels.is_empty()) {
-            copy["labels"] = json!(labels);
+    let labels = metadata["labels"].as_object().cloned().unwrap_or_default();
+    without_empty(json!({"spec": fields, "labels": labels, "annotations": annotations}))
+}
+
+/// Returns the copy without maps of labels or annotations that are empty.
+pub(super) fn without_empty(mut copy: Value) -> Value {
+    for field in ["labels", "annotations"] {
+        if copy[field].as_object().is_some_and(Map::is_empty)
+            && let Some(fields) = copy.as_object_mut()
+        {
+            let _ = fields.remove(field);
         }
-        if !annotations.is_empty() {
-            copy["annotations"] = json!(annotations);
-        }
-        let size = |value: &Value| value.as_str().map_or(0, str::len);
-        let largest = annotations.iter().max_by_key(|(_, value)| size(value));
-        match largest.map(|(key, _)| key.clone()) {
-            Some(key) if copy.to_string().len() > COPY_BYTES_MAX => annotations.remove(&key),
-            Some(_) | None => return copy,
-        };
     }
+    copy
 }
 
 /// Returns the copy that stands for the claim of `volume` (its JSON) if none was recorded: it asks for what the volume has.

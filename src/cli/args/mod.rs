@@ -3,6 +3,7 @@
 //! The only description of them: help, completions and `docs/reference/cli.md` are made from it.
 
 mod cluster;
+mod clusters;
 mod election;
 mod judging;
 mod local;
@@ -20,6 +21,7 @@ use clap_complete::Shell;
 
 pub use self::cluster::ClusterArgs;
 use self::cluster::duration;
+pub use self::clusters::{AdoptArgs, CreationArgs, ExportArgs, ImportArgs};
 pub use self::election::ElectionArgs;
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
 pub use self::local::{
@@ -83,6 +85,12 @@ pub enum Command {
     Undo(UndoArgs),
     /// List PersistentVolumes that stay after their PersistentVolumeClaims were deleted, or delete them early.
     Trash(TrashArgs),
+    /// Write PersistentVolumeClaims with their PersistentVolumes to a file, for another cluster.
+    Export(ExportArgs),
+    /// Create PersistentVolumeClaims from an export, with the data that they had in the other cluster.
+    Import(ImportArgs),
+    /// Create a PersistentVolume and a PersistentVolumeClaim for a disk that exists.
+    Adopt(AdoptArgs),
     /// Verify an installation.
     Doctor(DoctorArgs),
     /// Show one rule or mutation, or list them all.

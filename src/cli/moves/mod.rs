@@ -1,7 +1,13 @@
-//! `bindery rescue`, `transfer`, `rename`, `swap` and `undo`: moves of volumes, performed step by step.
+//! `bindery rescue`, `transfer`, `rename`, `swap` and `undo`: moves of volumes, performed step by step; and `export`,
+//! `import` and `adopt`, the same between two clusters.
 
+pub(super) mod adopt;
+mod create;
+pub(super) mod export;
 mod find;
+pub(super) mod import;
 pub(super) mod object;
+mod parallel;
 mod perform;
 mod planned;
 mod words;

@@ -1,11 +1,10 @@
 //! Performs moves: reports every problem that prevents them, or makes one step after another.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
+use super::parallel::for_each;
 use super::planned::{PlannedMove, impossible};
 use super::words;
 use crate::cli::args::MoveArgs;
@@ -13,10 +12,6 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::{print, readable};
 use crate::move_runner::{Advance, MoveError, MoveRequests, advance, beginning};
 use crate::moves::{MoveProblem, MoveWrite};
-
-/// Moves at a time. 32: a namespace of 200 claims takes seconds, and the API server lets one client have hundreds of
-/// requests in flight.
-const MOVES_COUNT_MAX: usize = 32;
 
 /// The pause before an object that another component is to change is read again. 100 ms: a binder takes about as long to bind.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -45,32 +40,6 @@ pub(super) async fn perform(
     let Some(first) = failures.first() else { return Ok(Exit::Clean) };
     let messages: Vec<&str> = failures.iter().map(|failure| failure.message.as_str()).collect();
     Err(Failure { exit: first.exit, message: messages.join("\n") })
-}
-
-/// Runs `work` for all moves, at most [`MOVES_COUNT_MAX`] at a time, and returns the results in their order.
-async fn for_each<T, F>(
-    moves: &[PlannedMove],
-    work: impl Fn(PlannedMove) -> F,
-) -> Vec<Result<T, Failure>>
-where
-    T: Send + 'static,
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-{
-    let limit = Arc::new(Semaphore::new(MOVES_COUNT_MAX));
-    let mut running = Vec::new();
-    for planned in moves {
-        let (work, limit) = (work(planned.clone()), Arc::clone(&limit));
-        running.push(tokio::spawn(async move {
-            // It is never closed.
-            let _permit = limit.acquire_owned().await;
-            work.await
-        }));
-    }
-    let mut results = Vec::new();
-    for running in running {
-        results.push(running.await.unwrap_or_else(|panic| Err(impossible(panic.to_string()))));
-    }
-    results
 }
 
 /// The writes of all moves, as text.

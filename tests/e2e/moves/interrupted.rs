@@ -22,7 +22,7 @@ pub(crate) const CASES: &[Case] = &[
 const WRITES: usize = 5;
 
 /// Every place at which a command can be cut off.
-fn cuts(writes: usize) -> impl Iterator<Item = Trouble> {
+pub(super) fn cuts(writes: usize) -> impl Iterator<Item = Trouble> {
     (0..writes).map(Trouble::AwayAfterWrites).chain((1..=writes).map(Trouble::LostAnswer))
 }
 

@@ -1,5 +1,6 @@
-//! `bindery transfer`, `rename`, `swap`, `rescue` and `undo` beside the real API server and the in-tree binder.
+//! `bindery transfer`, `rename`, `swap`, `rescue` and `undo`, and `export` and `import`, beside the real API server and the in-tree binder.
 
+pub(crate) mod clusters;
 pub(crate) mod interrupted;
 mod scene;
 pub(crate) mod thieves;

@@ -93,6 +93,16 @@ pub const TRASH: &str = "bindery.dev/trash";
 pub const TRASH_EMPTY: &str = "bindery.dev/trash-empty";
 /// Ours, on a volume: how long it stays after its claim was deleted, such as `72h`.
 pub const KEEP: &str = "bindery.dev/keep";
+/// Ours, on a volume in an export: what it was in its cluster, as JSON.
+pub const EXPORT: &str = "bindery.dev/export";
+/// Ours, on a volume: its data belongs to another cluster since then, as JSON.
+pub const HANDED_OVER: &str = "bindery.dev/handed-over";
+/// Ours, on a volume: the uid of the volume of another cluster that it was imported from.
+pub const IMPORTED_FROM: &str = "bindery.dev/imported-from";
+/// Ours, on a volume whose import has not ended: the reclaim policy that it gets in the end.
+pub const IMPORT: &str = "bindery.dev/import";
+/// What our annotations and labels begin with.
+pub const OUR_PREFIX: &str = "bindery.dev/";
 
 /// The value that a binder gives an annotation of which only the presence counts.
 pub const YES: &str = "yes";

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use super::evidence::{Retention, ReturnTo};
-use crate::model::{EffectiveClass, VolumeClass};
+use crate::model::VolumeClass;
 
 /// The settings of the trash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,9 +50,9 @@ pub enum OwnKeep {
 impl TrashPolicy {
     /// Returns how long a volume of this class stays whose claim is, or was, in this namespace. What is set on the volume
     /// itself counts more.
-    pub fn retention(&self, class: &EffectiveClass, namespace: &str, own: OwnKeep) -> Retention {
+    pub fn retention(&self, class: VolumeClass<'_>, namespace: &str, own: OwnKeep) -> Retention {
         let mut settings = self.all;
-        let class = match class.as_class() {
+        let class = match class {
             VolumeClass::Named(name) => name.as_str(),
             VolumeClass::Classless => "",
         };

@@ -128,7 +128,7 @@ const LIFE: [Edge; 10] = [
         from: "released",
         to: "gone",
         what: "the PV is reclaimed",
-        ids: &["released-volume-policy"],
+        ids: &["released-volume-policy", "trash-record"],
     },
 ];
 

@@ -27,7 +27,9 @@ pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, Snapshot
 pub use self::local::{
     CleanDeviceArgs, JobArgs, LocalArgs, LocalCommand, MovesArgs, NodeCleanupArgs,
 };
-pub use self::moves::{MoveArgs, RenameArgs, RescueArgs, SwapArgs, TransferArgs, UndoArgs};
+pub use self::moves::{
+    MoveArgs, RenameArgs, RescueArgs, RetainArgs, SwapArgs, TransferArgs, UndoArgs,
+};
 pub use self::nodes::{DrainedNode, LostNodes};
 pub use self::output::{Format, Output};
 pub use self::trash::{TrashArgs, TrashCommand, TrashEmptyArgs};
@@ -83,6 +85,8 @@ pub enum Command {
     Swap(SwapArgs),
     /// Revert a transfer, a rename or a rescue.
     Undo(UndoArgs),
+    /// Let the data of PersistentVolumes outlive their PersistentVolumeClaims.
+    Retain(RetainArgs),
     /// List PersistentVolumes that stay after their PersistentVolumeClaims were deleted, or delete them early.
     Trash(TrashArgs),
     /// Write PersistentVolumeClaims with their PersistentVolumes to a file, for another cluster.

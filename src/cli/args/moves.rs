@@ -122,3 +122,24 @@ pub struct UndoArgs {
     #[command(flatten)]
     pub common: MoveArgs,
 }
+
+/// Arguments of `bindery retain`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+Sets the reclaim policy Retain, and takes the PersistentVolume out of the trash: it stays, with its data, until a person \
+deletes it.\n\n\
+Exit codes: 0 done; 1 not possible; 4 the cluster cannot be reached.\n\n\
+Examples:\n  \
+bindery retain pvc/data -n shop\n  \
+bindery retain ns/shop ns/archive")]
+pub struct RetainArgs {
+    /// What to keep: `pvc/NAME`, `pv/NAME`, or `ns/NAMESPACE` for all of a namespace; repeatable.
+    #[arg(value_name = "KIND/NAME", required = true)]
+    pub objects: Vec<String>,
+    /// Namespace of PersistentVolumeClaims that are given without one; else that of the context.
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}

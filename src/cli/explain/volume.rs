@@ -2,12 +2,14 @@
 
 use super::nearness::{self, MismatchedPair};
 use super::report::{CandidateMismatches, Explanation};
+use crate::api::trash::trash_record;
 use crate::binding::{FitCheck, ObjectKey, ReleasedFor, VolumeOutcome, fit};
 use crate::cli::exit::Failure;
 use crate::cli::input::dump::StorageState;
 use crate::cli::preview::outcome::Planner;
 use crate::cli::preview::planned::VolumeForecast;
 use crate::cli::preview::settled::SettledCluster;
+use crate::model::annotations::TRASH;
 use crate::model::{
     BindingMode, Claim, ClaimPhase, Deletion, ReclaimPolicy, Reservation, Stage, Volume, VolumeName,
 };
@@ -130,20 +132,40 @@ fn state_of(volume: &Volume, outcome: &VolumeOutcome, waiting: usize) -> (bool, 
         VolumeOutcome::OtherMode(key) => {
             (true, format!("it is reserved for PVC \"{key}\", which requests another volume mode"))
         }
-        VolumeOutcome::Released(why) => released(why, &holder),
+        VolumeOutcome::Released(why) => released(volume, why, &holder),
     }
 }
 
-fn released(why: &ReleasedFor, holder: &str) -> (bool, String) {
+/// Returns when a volume goes that is in the trash; nothing if it is not.
+fn in_trash(volume: &Volume) -> Option<String> {
+    let uid = volume.uid.as_ref()?;
+    let record = trash_record(volume.annotations.get(TRASH)?, uid).ok()??;
+    let when = match &record.release {
+        Some(release) => release.until.strftime("at %Y-%m-%dT%H:%M:%SZ").to_string(),
+        None => "some time after Bindery's controller sees that".to_owned(),
+    };
+    Some(format!(
+        "it gets the reclaim policy {} again {when}, and its data is deleted then; bindery rescue pv/{} gives it back",
+        record.policy, volume.name
+    ))
+}
+
+fn released(volume: &Volume, why: &ReleasedFor, holder: &str) -> (bool, String) {
     let gone = format!("its PVC \"{holder}\" is deleted");
     match why {
-        ReleasedFor::Administrator => (
-            true,
-            format!(
-                "{gone} and its data is retained (Retain); to use it again, set its claimRef to another PVC without a uid; otherwise \
-                 back the data up, then delete it"
-            ),
-        ),
+        ReleasedFor::Administrator => {
+            let text = in_trash(volume).map_or_else(
+                || {
+                    let name = &volume.name;
+                    format!(
+                        "{gone} and its data is retained (Retain); bindery rescue pv/{name} gives it back; otherwise back the \
+                         data up, then delete it"
+                    )
+                },
+                |text| format!("{gone}; {text}"),
+            );
+            (true, text)
+        }
         ReleasedFor::Driver => (false, format!("{gone}; its CSI driver deletes it")),
         ReleasedFor::Pods(pods) => {
             let pods: Vec<String> = pods.iter().map(ToString::to_string).collect();

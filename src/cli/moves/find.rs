@@ -287,7 +287,7 @@ fn is_swapped_with(stored: &StoredVolume, partner: &StoredVolume) -> bool {
 }
 
 /// The volume of a claim that exists; nothing if it does not.
-async fn of_claim(
+pub(super) async fn of_claim(
     requests: &MoveRequests,
     key: &ClaimKey,
 ) -> Result<Option<StoredVolume>, Failure> {
@@ -312,7 +312,10 @@ async fn held(requests: &MoveRequests, key: &ClaimKey) -> Result<StoredVolume, F
     })
 }
 
-async fn by_name(requests: &MoveRequests, name: &VolumeName) -> Result<StoredVolume, Failure> {
+pub(super) async fn by_name(
+    requests: &MoveRequests,
+    name: &VolumeName,
+) -> Result<StoredVolume, Failure> {
     let stored = requests.volume(name).await?;
     stored.ok_or_else(|| missing(name))
 }

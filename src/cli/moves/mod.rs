@@ -10,6 +10,7 @@ pub(super) mod object;
 mod parallel;
 mod perform;
 mod planned;
+pub(super) mod retain;
 mod words;
 
 use self::object::MovedObject;

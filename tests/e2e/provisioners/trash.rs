@@ -12,7 +12,7 @@ use crate::eventually::wait;
 use crate::installed::{Installed, Registered};
 use crate::moves::{Printed, bindery};
 use crate::no_false_denials::world::World;
-use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER, STORAGE_ADMIN, TENANT};
+use crate::plane::persona::{ADMIN, ARRANGER, BINDERY_CONTROLLER, STORAGE_ADMIN, TENANT};
 use crate::plane::{Plane, volume_path};
 use crate::sidecars::{DRIVER, Storage};
 
@@ -49,11 +49,13 @@ pub(super) fn a_deleted_claim_leaves_its_disk_in_the_trash() {
             file,
         };
         let controller = trash.start();
+        let kept = trash.it_stays_if_a_person_says_so();
         trash.a_rescue_gives_it_back();
         trash.it_goes_when_its_time_is_over();
         trash.a_claim_of_the_same_name_gets_it_back();
         trash.it_goes_early_if_a_person_says_so();
         trash.nothing_is_lost_while_no_controller_runs(controller);
+        trash.expect_kept(&kept);
         trash.scene.until_left(&[], &[]);
         drop(webhook);
     }
@@ -120,12 +122,34 @@ impl Trash<'_> {
         });
     }
 
+    /// Returns the volume of a claim that is deleted, whose time would be over soon.
+    fn it_stays_if_a_person_says_so(&self) -> String {
+        let world = &self.scene.world;
+        let volume = self.held(world, "kept");
+        self.bindery(&["retain", "pvc/peers/kept"]).expect_ok();
+        world.delete(TENANT, &world.claim_path("kept")).expect_ok();
+        world.until(&volume_path(&volume), "Released");
+        volume
+    }
+
+    fn expect_kept(&self, volume: &str) {
+        let stored = self.scene.world.get(&volume_path(volume));
+        assert_eq!(stored["spec"]["persistentVolumeReclaimPolicy"], "Retain", "{stored}");
+        assert_eq!(record(&stored), None, "{stored}");
+        assert!(self.scene.storage.disks().contains_key(volume), "{volume} is lost");
+        let delete = json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}});
+        self.scene.world.patch(ARRANGER, &volume_path(volume), &delete).expect_ok();
+        self.scene.until_gone(volume);
+    }
+
     fn a_rescue_gives_it_back(&self) {
         let world = &self.long;
         let volume = self.held(world, "data");
         self.give_up(world, "data", &volume);
         let listed = self.bindery(&["trash"]).expect_ok();
         assert!(listed.contains("long/data") && listed.contains(&volume), "{listed}");
+        let explained = self.bindery(&["explain", &format!("pv/{volume}")]);
+        assert!(explained.text.contains("reclaim policy Delete again at"), "{explained:?}");
         self.bindery(&["rescue", "pvc/long/data"]).expect_ok();
         let again = self.until_held(world, "data");
         assert_eq!(again, volume);

@@ -1,0 +1,94 @@
+//! `bindery retain`: the data of volumes outlives their claims, for good.
+
+use serde_json::{Value, json};
+
+use super::find::{by_name, of_claim};
+use super::object::MovedObject;
+use super::planned::impossible;
+use crate::cli::args::RetainArgs;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::input::cluster::ClusterClient;
+use crate::cli::output::{print, readable};
+use crate::model::annotations::{TRASH, TRASH_EMPTY};
+use crate::model::{ClaimKey, ReclaimPolicy};
+use crate::move_runner::{MoveRequests, StoredVolume, Written};
+
+/// Runs `bindery retain`.
+pub(in crate::cli) fn run(arguments: &RetainArgs) -> Result<Exit, Failure> {
+    let cluster = ClusterClient::connect(&arguments.cluster)?;
+    let namespace = arguments.namespace.clone();
+    let namespace = namespace.unwrap_or_else(|| cluster.namespace().to_owned());
+    let parse = |text: &String| MovedObject::parse(text, &namespace);
+    let objects = arguments.objects.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+    cluster.run(async |client| {
+        let requests = MoveRequests::new(client, arguments.cluster.request_timeout);
+        let mut volumes = Vec::new();
+        for object in &objects {
+            volumes.extend(find(&requests, object).await?);
+        }
+        if let Some(moving) = volumes.iter().find(|stored| stored.recorded.is_some()) {
+            return Err(impossible(format!(
+                "PV {:?} is in a move, which sets a reclaim policy in the end; let it end, then retry; nothing was changed",
+                moving.moved.name.as_str()
+            )));
+        }
+        for stored in &volumes {
+            retain(&requests, stored).await?;
+        }
+        Ok(Exit::Clean)
+    })
+}
+
+/// The volumes of an object.
+async fn find(requests: &MoveRequests, object: &MovedObject) -> Result<Vec<StoredVolume>, Failure> {
+    let found = match object {
+        MovedObject::Volume(name) => vec![by_name(requests, name).await?],
+        MovedObject::Claim(key) => match of_claim(requests, key).await? {
+            Some(stored) => vec![stored],
+            None => reserved(requests, |reserved| reserved == key).await?,
+        },
+        MovedObject::Namespace(name) => {
+            reserved(requests, |reserved| *reserved.namespace == **name).await?
+        }
+    };
+    if found.is_empty() {
+        return Err(impossible(format!(
+            "{object} does not exist, and no PV is reserved for it; check the name; nothing was changed"
+        )));
+    }
+    Ok(found)
+}
+
+async fn reserved(
+    requests: &MoveRequests,
+    is_meant: impl Fn(&ClaimKey) -> bool,
+) -> Result<Vec<StoredVolume>, Failure> {
+    let mut volumes = requests.volumes().await?;
+    volumes.retain(|stored| stored.moved.reservation.key().is_some_and(&is_meant));
+    volumes.into_iter().map(|stored| Ok(stored.readable()?)).collect()
+}
+
+/// Sets the policy, and takes the volume out of the trash.
+async fn retain(requests: &MoveRequests, stored: &StoredVolume) -> Result<(), Failure> {
+    let moved = &stored.moved;
+    let name = moved.name.as_str();
+    let annotations = &stored.object["metadata"]["annotations"];
+    if moved.policy == ReclaimPolicy::Retain && annotations.get(TRASH).is_none() {
+        return print(&readable(&format!("  ✓ PV {name} has reclaim policy Retain already\n")));
+    }
+    match requests.patch_volume(&moved.name, &patch(stored)).await? {
+        Written::Made => print(&readable(&format!("  ✓ PV {name} has reclaim policy Retain\n"))),
+        Written::Stale => Err(impossible(format!(
+            "PV {name:?} has changed meanwhile; run the same command again"
+        ))),
+    }
+}
+
+fn patch(stored: &StoredVolume) -> Value {
+    let (uid, version) = (stored.moved.uid.to_string(), stored.moved.version.to_string());
+    let annotations = json!({TRASH: null, TRASH_EMPTY: null});
+    json!({
+        "metadata": {"uid": uid, "resourceVersion": version, "annotations": annotations},
+        "spec": {"persistentVolumeReclaimPolicy": "Retain"},
+    })
+}

@@ -41,9 +41,7 @@ async fn empty(
     let all = find(requests).await?.volumes;
     let mut chosen = Vec::new();
     for object in objects {
-        // Without a recorded release, the controller has not seen yet that the claim is gone.
-        let found =
-            all.iter().filter(|volume| volume.record.release.is_some() && is_meant(object, volume));
+        let found = all.iter().filter(|volume| is_meant(object, volume));
         let before = chosen.len();
         chosen.extend(found.cloned());
         if chosen.len() == before {
@@ -53,11 +51,7 @@ async fn empty(
     }
     chosen.sort_by(|one, other| one.moved.name.cmp(&other.moved.name));
     chosen.dedup_by(|one, other| one.moved.name == other.moved.name);
-    if let Some(moving) = chosen.iter().find(|volume| volume.is_moving) {
-        let name = moving.moved.name.as_str();
-        let message = format!(
-            "PV {name:?} is in a move, such as a rescue; let it end, or undo it; nothing was deleted"
-        );
+    if let Some(message) = chosen.iter().find_map(blocked) {
         return Err(Failure { exit: Exit::Denied, message });
     }
     expect_permitted(requests).await?;
@@ -69,6 +63,22 @@ async fn empty(
         await_policy(requests, volume, arguments.timeout).await?;
     }
     Ok(Exit::Clean)
+}
+
+/// Why a volume cannot be deleted now; nothing if it can.
+fn blocked(volume: &TrashedVolume) -> Option<String> {
+    let name = volume.moved.name.as_str();
+    if volume.record.release.is_none() {
+        return Some(format!(
+            "the controller has not recorded yet that the PVC of PV {name:?} is gone; retry once `bindery trash` shows when the \
+             PV goes; nothing was deleted"
+        ));
+    }
+    volume.is_moving.then(|| {
+        format!(
+            "PV {name:?} is in a move, such as a rescue; let it end, or undo it; nothing was deleted"
+        )
+    })
 }
 
 fn is_meant(object: &MovedObject, volume: &TrashedVolume) -> bool {

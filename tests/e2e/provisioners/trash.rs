@@ -189,7 +189,8 @@ impl Trash<'_> {
         let world = &self.long;
         let (first, second) = (self.held(world, "first"), self.held(world, "second"));
         self.give_up(world, "first", &first);
-        world.delete(TENANT, &world.claim_path("data")).expect_ok();
+        let data = self.until_held(world, "data");
+        self.give_up(world, "data", &data);
         let denied = self.bindery(&["trash", "empty", "ns/long"]).expect_failed(1);
         assert!(denied.contains("--yes"), "{denied}");
         self.bindery(&["trash", "empty", "ns/long", "--yes"]).expect_ok();

@@ -18,7 +18,8 @@ PersistentVolume is Retain, and `spec.claimRef` has no uid; the former policy is
 Without --hand-over, this cluster is not changed. With it, each PersistentVolume here gets the reclaim policy Retain and the \
 annotation bindery.dev/handed-over before the output is written: afterwards, deleting the objects here does not delete the \
 data. Its name is not --release: the phase Released is that of a PersistentVolume whose PersistentVolumeClaim was \
-deleted. To take the data back, set the former reclaim policy again, after the objects in the other cluster have Retain.\n\n\
+deleted. To take the data back, run `bindery retain` in the other cluster first; then remove the annotation here, and set the \
+former reclaim policy again.\n\n\
 Exit codes: 0 done; 1 not possible; 4 the cluster cannot be reached.\n\n\
 Examples:\n  \
 bindery export ns/shop -o shop.yaml\n  \
@@ -31,7 +32,7 @@ pub struct ExportArgs {
     #[arg(short, long, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
     /// Give the data to the other cluster: PersistentVolumes here get the reclaim policy Retain and are marked. No pod may
-    /// use them.
+    /// use them, and they may be attached to no node.
     #[arg(long)]
     pub hand_over: bool,
     /// File to write to; standard output if left out.

@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep};
 use super::parallel::for_each;
 use super::planned::{PlannedMove, impossible};
 use super::words;
+use crate::api::moves::hand_over;
 use crate::cli::args::MoveArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::{print, readable};
@@ -64,9 +65,24 @@ async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<Stri
                 || matches!(problem, MoveProblem::NotAdmitted(..) | MoveProblem::NotPermitted(_))
         });
         problems.extend(found.map(ToString::to_string));
+        problems.extend(handed_over(planned));
     }
     problems.dedup();
     if problems.is_empty() { Ok(text) } else { Err(impossible(problems.join("\n"))) }
+}
+
+/// Why a volume is not moved whose data belongs to another cluster; nothing if it does not.
+fn handed_over(planned: &PlannedMove) -> Option<String> {
+    let name = planned.stored.moved.name.as_str();
+    let since = match hand_over(&planned.stored.object) {
+        Ok(None) => return None,
+        Ok(Some(hand_over)) => format!(" since {}", hand_over.time),
+        Err(_) => String::new(),
+    };
+    Some(format!(
+        "the data of PV {name:?} belongs to another cluster{since}; pods of two clusters would write to one disk; take the data \
+         back first, then remove the annotation: kubectl annotate pv {name} bindery.dev/handed-over-"
+    ))
 }
 
 /// Performs one move until it has ended.

@@ -177,11 +177,9 @@ impl TrashLoop {
         }
         let Some(deadline) = self.deadline() else { return };
         // One in flight is decided again after it.
-        let waiting: Vec<VolumeName> = self.queue.difference(&self.in_flight).cloned().collect();
-        for name in waiting {
-            if self.running.len() >= STEPS_COUNT_MAX {
-                return;
-            }
+        while self.running.len() < STEPS_COUNT_MAX
+            && let Some(name) = self.queue.difference(&self.in_flight).next().cloned()
+        {
             self.queue.remove(&name);
             match self
                 .settings
@@ -299,6 +297,14 @@ impl TrashLoop {
 
     fn set_metrics(&self) {
         let metrics = &self.settings.metrics.trash;
+        metrics.volumes.reset();
+        metrics.bytes.reset();
+        metrics.blocked.reset();
+        metrics.held.set(0);
+        // The sum over all replicas is then that of the cluster.
+        if !self.is_leading {
+            return;
+        }
         let mut held = 0;
         let mut trash: BTreeMap<(String, String), (i64, i64)> = BTreeMap::new();
         self.settings.watch.for_each(|volume| {
@@ -317,13 +323,10 @@ impl TrashLoop {
             *bytes = bytes.saturating_add(volume.bytes);
         });
         metrics.held.set(held);
-        metrics.volumes.reset();
-        metrics.bytes.reset();
         for ((class, namespace), (count, bytes)) in &trash {
             metrics.volumes.with_label_values(&[class, namespace]).set(*count);
             metrics.bytes.with_label_values(&[class, namespace]).set(*bytes);
         }
-        metrics.blocked.reset();
         if let Ok(count @ 1..) = i64::try_from(self.settings.watch.unreadable_count()) {
             metrics.blocked.with_label_values(&["record-unreadable"]).set(count);
         }

@@ -19,6 +19,8 @@ pub struct ExportEvidence<'a> {
     pub is_in_import: bool,
     /// The pods that name the claim; of interest only where the data is handed over.
     pub users: &'a [Box<str>],
+    /// The nodes to which the volume is attached; likewise.
+    pub nodes: &'a [Box<str>],
     /// Whether the data is handed over to another cluster.
     pub hands_over: bool,
 }
@@ -36,6 +38,8 @@ pub enum ExportProblem {
     NotBound(VolumeName),
     /// The claim is used by these pods.
     InUse(ClaimKey, Vec<Box<str>>),
+    /// The volume is attached to these nodes.
+    Attached(VolumeName, Vec<Box<str>>),
 }
 
 /// Returns the problems that prevent the export of a pair; none if it can be exported.
@@ -58,6 +62,8 @@ pub fn export_problems(seen: &ExportEvidence<'_>) -> Vec<ExportProblem> {
     };
     if seen.hands_over && !seen.users.is_empty() {
         problems.push(ExportProblem::InUse(key.clone(), seen.users.to_vec()));
+    } else if seen.hands_over && !seen.nodes.is_empty() {
+        problems.push(ExportProblem::Attached(name(), seen.nodes.to_vec()));
     }
     problems
 }
@@ -101,9 +107,16 @@ impl fmt::Display for ExportProblem {
             ),
             Self::InUse(key, pods) => write!(
                 f,
-                "PVC \"{key}\" is used by pods: {}; two clusters would write to one disk; set persistentVolumeReclaimPolicy of \
-                 its PV to Retain first, as some workloads delete their PVCs, then scale the workload to 0",
+                "PVC \"{key}\" is used by pods: {}; two clusters would write to one disk; run `bindery retain pvc/{key}` first, as \
+                 some workloads delete their PVCs, then scale the workload to 0",
                 pods_text(pods)
+            ),
+            Self::Attached(name, nodes) => write!(
+                f,
+                "PV {:?} is attached to node {}, which may still write to it; two clusters would write to one disk; wait until it \
+                 is detached: bindery explain pv/{name} shows what prevents that",
+                name.as_str(),
+                nodes.join(", ")
             ),
         }
     }
@@ -145,13 +158,14 @@ mod tests {
         let (mut volume, mut claim) = (volume(), claim());
         change(&mut volume, &mut claim);
         let claim = ClaimRead::Present(claim);
-        let users = [Box::from("db-0")];
+        let (users, nodes) = ([Box::from("db-0")], [Box::from("node-1")]);
         let mut seen = ExportEvidence {
             volume: &volume,
             claim: &claim,
             is_in_move: false,
             is_in_import: false,
             users: &users,
+            nodes: &nodes,
             hands_over: false,
         };
         with(&mut seen);
@@ -168,8 +182,14 @@ mod tests {
         let found = problems(|_, _| {}, |seen| seen.hands_over = true);
         let users = vec![Box::from("db-0")];
         assert_eq!(found, [ExportProblem::InUse(ClaimKey::new("db", "data"), users)]);
+        // Detached only after the last pod is gone.
         let found = problems(|_, _| {}, |seen| (seen.hands_over, seen.users) = (true, &[]));
-        assert_eq!(found, []);
+        let nodes = vec![Box::from("node-1")];
+        assert_eq!(found, [ExportProblem::Attached(VolumeName::new("pv-1"), nodes)]);
+        let alone = |seen: &mut ExportEvidence<'_>| {
+            (seen.hands_over, seen.users, seen.nodes) = (true, &[], &[]);
+        };
+        assert_eq!(problems(|_, _| {}, alone), []);
     }
 
     #[test]

@@ -405,10 +405,12 @@ proptest! {
                 Act::Wait(seconds) => world.now += i64::from(seconds),
                 Act::Soft => world.retention = Retention::For(KEEP, ReturnTo::SameName),
                 Act::Hard => world.retention = Retention::For(KEEP, ReturnTo::Rescue),
-                // While a claim has it, it would not be held any more.
-                Act::Unset if world.deleted_at.is_some() => world.retention = Retention::None,
-                Act::Unset => {}
+                Act::Unset => world.retention = Retention::None,
                 Act::Longer => world.retention = Retention::For(KEEP * 2, ReturnTo::SameName),
+            }
+            // Without settings, a volume that a claim has is not held: that is no breach.
+            if world.deleted_at.is_none() && world.retention == Retention::None {
+                world.retention = Retention::For(KEEP, ReturnTo::Rescue);
             }
             prop_assert_eq!(world.volume.reservation.key(), Some(&key()));
             if world.is_gone {

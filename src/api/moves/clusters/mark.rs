@@ -87,8 +87,10 @@ pub fn hand_over(volume: &Value) -> Result<Option<HandOver>, serde_json::Error> 
     let metadata = &volume["metadata"];
     let Some(text) = metadata["annotations"][HANDED_OVER].as_str() else { return Ok(None) };
     let wire: HandOverWire = serde_json::from_str(text)?;
+    // The trash shows Retain too, and sets another policy in the end.
     let is_it = metadata["uid"] == wire.volume_uid
-        && volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain";
+        && volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+        && metadata["annotations"].get(TRASH).is_none();
     let policy = ReclaimPolicy::from_text(Some(&wire.reclaim_policy));
     Ok(is_it.then_some(HandOver { policy, time: wire.time }))
 }
@@ -144,11 +146,17 @@ mod tests {
         let time: Timestamp = "2030-01-31T18:00:00Z".parse().unwrap();
         let mut volume = hand_over_patch(&moved, &moved.policy, time);
         assert_eq!(volume["metadata"]["resourceVersion"], "7", "it names the version");
+        // Null in a merge patch: the trash sets no policy again.
+        let annotations = volume["metadata"]["annotations"].as_object_mut().unwrap();
+        assert_eq!(annotations.remove(TRASH), Some(Value::Null));
         let expected = HandOver { policy: ReclaimPolicy::Delete, time };
         assert_eq!(hand_over(&volume).unwrap(), Some(expected));
         volume["spec"]["persistentVolumeReclaimPolicy"] = json!("Delete");
         assert_eq!(hand_over(&volume).unwrap(), None, "the policy was changed since");
         volume["spec"]["persistentVolumeReclaimPolicy"] = json!("Retain");
+        volume["metadata"]["annotations"][TRASH] = json!("{}");
+        assert_eq!(hand_over(&volume).unwrap(), None, "the trash sets another policy");
+        let _ = volume["metadata"]["annotations"].as_object_mut().unwrap().remove(TRASH);
         volume["metadata"]["uid"] = json!("v2");
         assert_eq!(hand_over(&volume).unwrap(), None, "it was copied");
     }

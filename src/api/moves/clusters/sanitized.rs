@@ -7,9 +7,27 @@ use crate::api::moves::claim_copy::{whole_copy, without_empty};
 use crate::api::moves::claim_manifest;
 use crate::model::ClaimKey;
 use crate::model::annotations::{
-    ALLOW_PREFIX, ALLOWED_NAMESPACES, EXPORT, LAST_APPLIED, LEGACY_CLASS, OUR_PREFIX,
-    PRE_RESIZE_CAPACITY, PROVISIONED_BY, SELECTED_NODE, TENANT, VOLUME_PREFIX,
+    ALLOW_PREFIX, ALLOWED_NAMESPACES, DISK_FILE_SYSTEM, DISK_FOLDER, DISK_MAPPING, DISK_PARTITION,
+    DISK_SERIAL, DISK_SIZE, DISK_WWN, EXPORT, KEEP, LAST_APPLIED, LEGACY_CLASS, LOCAL_DISK,
+    OUR_PREFIX, PRE_RESIZE_CAPACITY, PROVISIONED_BY, SELECTED_NODE, TENANT, VOLUME_PREFIX,
 };
+
+/// What is ours, or the binder's, and means the same in another cluster: whose it is, how long it stays, who deletes it, and
+/// by what a local disk is recognized, so that it is not offered a second time.
+const PORTABLE: [&str; 12] = [
+    TENANT,
+    ALLOWED_NAMESPACES,
+    KEEP,
+    PROVISIONED_BY,
+    LOCAL_DISK,
+    DISK_WWN,
+    DISK_SERIAL,
+    DISK_MAPPING,
+    DISK_PARTITION,
+    DISK_FILE_SYSTEM,
+    DISK_FOLDER,
+    DISK_SIZE,
+];
 
 /// Returns whether an annotation or label of a volume means the same in another cluster.
 ///
@@ -20,7 +38,7 @@ fn is_portable(key: &str) -> bool {
     let is_ours = key.starts_with(OUR_PREFIX) || key.starts_with(ALLOW_PREFIX);
     let is_of_binder = key.starts_with(VOLUME_PREFIX)
         || [LAST_APPLIED, SELECTED_NODE, PRE_RESIZE_CAPACITY].contains(&key);
-    [TENANT, ALLOWED_NAMESPACES, PROVISIONED_BY].contains(&key) || !(is_ours || is_of_binder)
+    PORTABLE.contains(&key) || !(is_ours || is_of_binder)
 }
 
 /// The entries of a map of labels or annotations that are portable.

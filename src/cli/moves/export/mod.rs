@@ -79,8 +79,19 @@ async fn check(
     let mut users = BTreeMap::new();
     let namespaces: BTreeSet<&str> =
         pairs.iter().map(|pair| &*pair.claim.claim.key.namespace).collect();
-    for namespace in namespaces.into_iter().filter(|_| hands_over) {
-        let _ = users.insert(namespace, requests.users_in(namespace).await?);
+    // One that was handed over before counts as handed over in this export too.
+    let is_given =
+        |volume: &StoredVolume| Ok::<_, Failure>(hands_over || former(volume)?.is_some());
+    let mut is_any_given = false;
+    for pair in pairs {
+        is_any_given |= is_given(&pair.volume)?;
+    }
+    let mut attached = BTreeMap::new();
+    if is_any_given {
+        for namespace in namespaces {
+            let _ = users.insert(namespace, requests.users_in(namespace).await?);
+        }
+        attached = attachments(requests).await?;
     }
     let mut problems = Vec::new();
     for StoredPair { volume, claim } in pairs {
@@ -92,11 +103,25 @@ async fn check(
             is_in_move: volume.recorded.is_some() || volume.unreadable.is_some(),
             is_in_import: is_in_import(&volume.object),
             users: users.map_or(&[], Vec::as_slice),
-            hands_over,
+            nodes: attached.get(volume.moved.name.as_str()).map_or(&[], Vec::as_slice),
+            hands_over: is_given(volume)?,
         };
         problems.extend(export_problems(&seen).iter().map(ToString::to_string));
     }
     if problems.is_empty() { Ok(()) } else { Err(impossible(problems.join("\n"))) }
+}
+
+/// The nodes to which volumes are attached, by the names of the volumes. They may write to it although no pod is left.
+async fn attachments(requests: &MoveRequests) -> Result<BTreeMap<String, Vec<Box<str>>>, Failure> {
+    let mut attached: BTreeMap<String, Vec<Box<str>>> = BTreeMap::new();
+    for attachment in requests.storage_objects("volumeattachments").await? {
+        let spec = &attachment["spec"];
+        let volume = spec["source"]["persistentVolumeName"].as_str();
+        if let (Some(volume), Some(node)) = (volume, spec["nodeName"].as_str()) {
+            attached.entry(volume.to_owned()).or_default().push(node.into());
+        }
+    }
+    Ok(attached)
 }
 
 /// Hands all volumes over, if that is asked for, and marks them.

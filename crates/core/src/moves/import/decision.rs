@@ -89,6 +89,10 @@ pub fn decide_import(seen: &ImportEvidence<'_>) -> ImportStep {
         (ClaimRead::Absent, _) => ImportStep::Stop(ImportProblem::ClaimGone(seen.key.clone())),
         (ClaimRead::Present(claim), reservation) => match &claim.volume {
             Some(name) if name != seen.name => taken(),
+            // With another policy than Retain, its data would be deleted with it.
+            Some(_) if claim.deletion == Deletion::Terminating && !volume.is_finished => {
+                ImportStep::Stop(ImportProblem::ClaimTerminating(seen.key.clone()))
+            }
             Some(_) if is_bound(claim, volume, reservation.uid()) => ended(volume),
             Some(_) | None => ImportStep::Wait,
         },

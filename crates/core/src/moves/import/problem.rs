@@ -20,6 +20,8 @@ pub enum ImportProblem {
     StorageTaken(VolumeName, VolumeName, Box<str>),
     /// The volume that the import made is being deleted.
     Terminating(VolumeName),
+    /// The claim that the import created is being deleted.
+    ClaimTerminating(ClaimKey),
     /// The claim that the import made is gone.
     ClaimGone(ClaimKey),
     /// The StorageClass does not exist.
@@ -77,14 +79,19 @@ impl fmt::Display for ImportProblem {
             ),
             Self::Terminating(name) => write!(
                 f,
-                "PV {:?}, which this import created, is being deleted; its data stays, as the reclaim policy is Retain; run the \
-                 import again once it is gone",
+                "PV {:?}, which this import created, is being deleted, and cannot be imported; whether its data stays depends on its \
+                 reclaim policy; check that the disk exists before you run the import again",
                 name.as_str()
+            ),
+            Self::ClaimTerminating(key) => write!(
+                f,
+                "PVC \"{key}\", which this import created, is being deleted; its PV keeps the reclaim policy Retain, and its data; \
+                 once the PVC is gone, use: bindery rescue pvc/{key}, then run the same import again"
             ),
             Self::ClaimGone(key) => write!(
                 f,
-                "PVC \"{key}\", which this import created, was deleted since; its PV is reserved for it; use: bindery rescue \
-                 pvc/{key}"
+                "PVC \"{key}\" does not exist, and this import has created its PV; if it was deleted, use: bindery rescue \
+                 pvc/{key}, then run the same import again; if not, give the same --map namespace as before"
             ),
             Self::NoClass(class) => write!(
                 f,

@@ -87,6 +87,18 @@ fn what_was_deleted_since_is_not_created_again() {
     assert_eq!(step(&ImportedVolume::Made(ending), &absent), stop(problem));
 }
 
+#[test]
+fn a_claim_that_is_being_deleted_does_not_get_a_policy_that_deletes_its_data() {
+    let held = Reservation::Held(key(), Uid::new("c1"));
+    let bound = MadeVolume { reservation: held, phase: VolumePhase::Bound, ..made() };
+    let ClaimRead::Present(complete) = claim("c1", Some("pv-1"), true) else { panic!() };
+    let ending = ClaimRead::Present(LiveClaim { deletion: Deletion::Terminating, ..complete });
+    let stopped = ImportStep::Stop(ImportProblem::ClaimTerminating(key()));
+    assert_eq!(step(&ImportedVolume::Made(bound.clone()), &ending), stopped);
+    let finished = MadeVolume { is_finished: true, ..bound };
+    assert_eq!(step(&ImportedVolume::Made(finished), &ending), ImportStep::End);
+}
+
 fn disk(name: &str, handle: &str) -> Volume {
     Volume {
         backend: Backend::Csi("disk.example.com".into()),

@@ -234,7 +234,9 @@ fn settings_make_its_time_longer_and_never_shorter() {
     world.retention = Retention::For(KEEP + short, ReturnTo::Rescue);
     let longer = world.decide(0).unwrap();
     world.write(longer);
-    assert_eq!(world.record.unwrap().release.unwrap().until, until + short);
+    assert_eq!(world.record.clone().unwrap().release.unwrap().until, until + short);
+    world.retention = Retention::For(KEEP, ReturnTo::Rescue);
+    assert_eq!(world.decide(0).map(|it| it.0), Err(TrashState::Staying(until + short)));
 }
 
 #[test]

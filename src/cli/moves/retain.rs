@@ -1,4 +1,4 @@
-//! `bindery retain`: the data of volumes outlives their claims, for good.
+//! `bindery retain`: the data of volumes outlives their claims.
 
 use serde_json::{Value, json};
 

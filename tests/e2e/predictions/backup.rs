@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use bindery::model::annotations::TRASH;
 use serde_json::{Value, json};
 
 use crate::installed::{Installed, Registered, with_long_timeout};
@@ -23,10 +24,11 @@ const CLAIM: &str = "data";
 fn a_backup_is_restored_as_the_page_says() {
     let folder = tempfile::tempdir().unwrap();
     let blocks = fenced(PAGE, "sh");
-    let [export, keep_old, retain, apply, look, keep, again] = blocks.as_slice() else {
+    let [export, keep_old, out_of_trash, retain, apply, look, keep, again] = blocks.as_slice()
+    else {
         panic!("the page has other blocks: {blocks:?}")
     };
-    let volume = exported(folder.path(), &format!("{export}\n{keep_old}"));
+    let volume = exported(folder.path(), &format!("{export}\n{keep_old}\n{out_of_trash}"));
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
     let _webhook = Installed::on(&plane, Registered::Everything);
     with_long_timeout(&plane);
@@ -48,6 +50,8 @@ fn exported(folder: &Path, export: &str) -> String {
     world.pair(CLAIM, &provisioned());
     let shell = Shell { plane: &plane, folder, user: ADMIN };
     shell.run(export);
+    let annotations = world.get(&world.volume_path(CLAIM))["metadata"]["annotations"].take();
+    assert_eq!(annotations.get(TRASH), None, "{annotations}");
     volume
 }
 
@@ -55,7 +59,7 @@ fn exported(folder: &Path, export: &str) -> String {
 fn provisioned() -> Value {
     json!({
         "metadata": {
-            "annotations": {"pv.kubernetes.io/provisioned-by": "disk.example.com"},
+            "annotations": {"pv.kubernetes.io/provisioned-by": "disk.example.com", TRASH: "{}"},
             "finalizers": ["kubernetes.io/pv-protection", "external-provisioner.volume.kubernetes.io/finalizer"],
         },
         "spec": {

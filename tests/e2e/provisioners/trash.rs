@@ -1,5 +1,5 @@
-//! Disks of a driver whose claims are deleted: they stay until their time is over, whoever runs meanwhile, and none is
-//! left afterwards.
+//! Disks of a driver whose claims are deleted: they stay until their time is over, whether the controller runs meanwhile or
+//! not, and none is left afterwards.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -346,6 +346,19 @@ fn our_own_rules_pass_an_import() {
     let objects = [&*format!("ns/{}", clusters.namespace()), "--hand-over", "--format", "json"];
     clusters.export(&file, &objects).expect_ok();
     let _installed = Installed::under(all_on(), &clusters.other, Registered::Everything);
+    let probe = json!({
+        "metadata": {"name": "probe"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    let claims = format!("/api/v1/namespaces/{}/persistentvolumeclaims", clusters.namespace());
+    clusters.create(&claims, &probe);
+    let forged = json!({"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}});
+    eventually("the rules are in force", PATIENCE, || {
+        let path = format!("{claims}/probe?dryRun=All");
+        let reply = clusters.other.request(ADMIN, Method::PATCH, &path, Body::merge_patch(&forged));
+        let is_denied = reply.to_string().contains("[forged-binder-annotations]");
+        if is_denied { Ok(()) } else { Err(reply.to_string()) }
+    });
     clusters.import(&file, &[]).expect_ok();
     clusters.expect_imported("data", "Delete");
 }

@@ -127,12 +127,13 @@ fn two_claims_exchange_their_volumes() {
 
 fn our_own_rules_pass_every_step_and_deny_the_sequence_by_hand() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
-    let _installed = Installed::under(all_on(), &plane, Registered::Everything);
     let scene = Scene::new(&plane, "ruled");
     let (from, to) = (scene.objects.namespace(), scene.to());
+    // Before the rules are there: a pair made by hand has annotations of the binder, which they deny.
     for name in ["one", "two"] {
         scene.pair(name);
     }
+    let _installed = Installed::under(all_on(), &plane, Registered::Everything);
     // By hand: the PV is pointed at the new claim while the former one has it, or at none.
     let path = volume_path(&scene.objects.name("one"));
     eventually("the rules are in force", PATIENCE, || {

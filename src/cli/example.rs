@@ -220,7 +220,9 @@ mod tests {
     }
 
     fn is_safe(text: &str) -> bool {
-        before_deletion(text).is_none_or(|before| before.contains("Retain"))
+        // The command sets the policy, also where the trash would set another one later.
+        let ways = ["Retain", "`bindery retain"];
+        before_deletion(text).is_none_or(|before| ways.iter().any(|way| before.contains(way)))
     }
 
     #[test]
@@ -228,6 +230,7 @@ mod tests {
         assert_eq!(before_deletion("a delete cannot be undone; policy Delete deletes it"), None);
         assert!(!is_safe("it goes; delete the claim first") && !is_safe("Delete it"));
         assert!(is_safe("set Retain, then delete the claim"));
+        assert!(is_safe("run `bindery retain pvc/db/data`, then delete the claim"));
     }
 
     /// Following a message literally loses no data: the reclaim policy comes first.

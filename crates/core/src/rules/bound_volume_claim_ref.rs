@@ -18,8 +18,9 @@ pub(super) static RULE: Rule = Rule {
         hazard: "spec.claimRef of a bound PV is removed, loses its uid, or names another PVC.",
         consequence: "The PVC becomes Lost, and the next PVC that gets the PV reads its files. With another uid and \
             the policy Delete, the storage is deleted.",
-        instead: "Set persistentVolumeReclaimPolicy to Retain, delete the PVC, then change claimRef. A populator \
-            that hands its PV over is recognised by the names that it uses; list others under \
+        instead: "Give a PV to another PVC with `bindery transfer` or `bindery rename`: it keeps the data, and no \
+            third PVC can take the PV. Without Bindery's commands: set persistentVolumeReclaimPolicy to Retain, \
+            delete the PVC, then point claimRef to the new PVC with its uid. A populator that hands its PV over is recognised by the names that it uses; list others under \
             trusted.populators.",
     },
     denied: &[
@@ -83,13 +84,10 @@ fn ending(old: &Volume, key: &ClaimKey) -> Violation {
 
 fn text(old: &Volume, key: &ClaimKey, new: &Reservation) -> String {
     let head = format!("spec.claimRef of bound PV \"{}\" would", old.name);
-    let tail = format!(
-        "set persistentVolumeReclaimPolicy to Retain, delete PVC \"{key}\", then change claimRef"
-    );
     match new {
         Reservation::Free => format!(
             "{head} be removed; PVC \"{key}\" may become Lost, and the next PVC would read its \
-             files; {tail}"
+             files; to give it to another PVC, run `bindery transfer pvc/{key} --to NAMESPACE/NAME`"
         ),
         Reservation::Named(other) | Reservation::Held(other, _) if other == key => format!(
             "{head} lose the uid of PVC \"{key}\"; the PVC would become Lost, and with policy \
@@ -97,7 +95,8 @@ fn text(old: &Volume, key: &ClaimKey, new: &Reservation) -> String {
         ),
         Reservation::Named(other) | Reservation::Held(other, _) => format!(
             "{head} change from PVC \"{key}\" to \"{other}\"; \"{key}\" would become Lost, and \
-             \"{}\" would read its files; {tail}",
+             \"{}\" would read its files; if it is to have them, run `bindery transfer pvc/{key} \
+             --to {other}`",
             other.namespace
         ),
         Reservation::Incomplete(..) => {

@@ -15,8 +15,8 @@ pub(super) static RULE: Rule = Rule {
         hazard: "A PVC is deleted whose PV has the policy Delete or Recycle. Or a StatefulSet deletes such PVCs \
             by its persistentVolumeClaimRetentionPolicy (in `check`).",
         consequence: "Once no pod uses the PVC, the PV and its data are deleted with it. This cannot be undone.",
-        instead: "Set persistentVolumeReclaimPolicy to Retain on the PV if the data is needed; then delete the \
-            PVC.",
+        instead: "Run `bindery retain` for the PVC, or set persistentVolumeReclaimPolicy to Retain on the PV, if the data \
+            is needed; then delete the PVC. With the trash, the PV stays for a while anyway.",
     },
     denied: &[
         Example::new("deleting a PVC whose PV was provisioned for it")

@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
         hazard: "A PVC is deleted while a pod uses it.",
         consequence: "The PVC is deleted as soon as its last pod ends, at the latest with the next restart. With the \
             policy Delete its data is deleted too. This cannot be undone.",
-        instead: "Set persistentVolumeReclaimPolicy to Retain on the PV if the data is needed. Stop the pods and \
+        instead: "Run `bindery retain` for the PVC if the data is needed: its PV stays, also if the trash holds it. Stop the pods and \
             check that nothing is missing; then delete the PVC.",
     },
     denied: &[Example::new("deleting a PVC that a pod uses")
@@ -60,9 +60,9 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     };
     let text = format!(
         "PVC \"{}\" is in use by a pod; when the pod ends, it would be deleted, with its data if \
-         the policy is Delete; set persistentVolumeReclaimPolicy to Retain if the data is needed, \
-         and stop the pods first",
-        claim.key.name
+         the policy is Delete; run `bindery retain pvc/{}` if the data is needed, and stop the \
+         pods first",
+        claim.key.name, claim.key
     );
     let dependency = Dependency { read: Read::PodsUsing(claim.key.clone()), certainty };
     vec![Violation::new("metadata.name", text).depending_on(dependency)]
@@ -79,9 +79,9 @@ fn going(claim: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     }
     let text = format!(
         "PVC \"{}\" is being deleted while a pod uses it; when the pod ends, it is deleted, with \
-         its data if the policy is Delete; set persistentVolumeReclaimPolicy of its PV to Retain, \
-         or copy the data before the pod ends",
-        claim.key
+         its data if the policy is Delete; run `bindery retain pvc/{}`, or copy the data before \
+         the pod ends",
+        claim.key, claim.key
     );
     let dependency = Dependency::on(Read::PodsUsing(claim.key.clone()), lookup);
     Some(Violation::new("metadata.deletionTimestamp", text).depending_on(dependency))

@@ -138,9 +138,9 @@ fn deletion(
     };
     let text = format!(
         "finalizer {name} of PV \"{}\" would be removed while its PVC \"{key}\" exists; the \
-         storage would be left behind when the PV is deleted; set persistentVolumeReclaimPolicy \
-         to Retain first, or keep the finalizer",
-        old.name
+         storage would be left behind when the PV is deleted; run `bindery retain pv/{}` first, \
+         or keep the finalizer",
+        old.name, old.name
     );
     let violation = Violation::new("metadata.finalizers", text).depending_on(dependency);
     Some(open.into_iter().fold(violation, |violation, read| {
@@ -174,9 +174,9 @@ fn claim(actor: Actor, old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Opt
     };
     let text = format!(
         "finalizer {CLAIM_PROTECTION} of PVC \"{}\" would be removed while {user}; a deletion \
-         would take the PV from a running pod; set persistentVolumeReclaimPolicy to Retain if the \
-         data is needed, and delete the pod first",
-        old.key.name
+         would take the PV from a running pod; run `bindery retain pvc/{}` if the data is needed, \
+         and delete the pod first",
+        old.key.name, old.key
     );
     let dependency = Dependency::on(Read::PodsUsing(old.key.clone()), lookup);
     Some(Violation::new("metadata.finalizers", text).depending_on(dependency))

@@ -12,8 +12,9 @@ pub(super) static RULE: Rule = Rule {
         hazard: "The whole claimRef of a released PV is removed.",
         consequence: "The PV is Available again with all its files. The next PVC that binds it, in any namespace, \
             reads them.",
-        instead: "Reserve the PV: name the new PVC in claimRef in the same change, or remove only its uid and \
-            resourceVersion, so that a new PVC of the old name gets it. Or wipe the storage first.",
+        instead: "Give the PV to one PVC: `bindery rescue pv/NAME` creates the PVC of the old name, or another one with \
+            `--to`, and reserves the PV all the time. `bindery release pv/NAME` leaves it to the next PVC of the old \
+            name. Or wipe the storage first.",
     },
     denied: &[Example::new("clearing the claimRef of a released PV")
         .given(RELEASED)
@@ -50,9 +51,9 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     };
     let text = format!(
         "PV \"{}\" would be Available with the files of PVC \"{key}\" on it; the next PVC that \
-         binds it, in any namespace, reads them; name a PVC in spec.claimRef, or wipe the storage \
-         first",
-        new.name
+         binds it, in any namespace, reads them; to give it to one PVC, run `bindery rescue pv/{} \
+         --to NAMESPACE/NAME`; or wipe the storage first",
+        new.name, new.name
     );
     vec![Violation::new("spec.claimRef", text).depending_on(dependency)]
 }

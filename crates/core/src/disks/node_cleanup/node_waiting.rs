@@ -91,8 +91,8 @@ impl fmt::Display for NodeWaiting {
             Self::DiskMissing(node) => write!(
                 f,
                 "Node {node:?} is there, and the disk of the PVC is not; its pod cannot use its data; mount the disk; if it \
-                 is lost and another replica has the data, set the reclaim policy of the PersistentVolume to Retain, then \
-                 delete the PVC and its pod"
+                 is lost and another replica has the data, run `bindery retain` for the PersistentVolume, then delete the \
+                 PVC and its pod"
             ),
             Self::DiskFound(place) => write!(
                 f,

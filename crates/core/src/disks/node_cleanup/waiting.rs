@@ -86,8 +86,8 @@ impl fmt::Display for CleanupWaiting {
             Self::NodeLost(kind) => write!(
                 f,
                 "{kind}; the pod of the PVC cannot start until the node is back with the disk; if it will not come back, \
-                 and another replica has the data, set the reclaim policy of the PersistentVolume to Retain, then delete \
-                 the PVC and its pod, one replica at a time"
+                 and another replica has the data, run `bindery retain` for the PersistentVolume, then delete the PVC and \
+                 its pod, one replica at a time"
             ),
             Self::ClaimGone => f.write_str("its PVC is gone"),
             Self::ClaimElsewhere => f.write_str("its PVC names another PersistentVolume"),
@@ -95,8 +95,8 @@ impl fmt::Display for CleanupWaiting {
             Self::NoStatefulSet(kind) => write!(
                 f,
                 "{kind}, and no StatefulSet would create the PVC again; it is not deleted, as a pod that needs it would \
-                 wait for ever; if the node will not come back, set the reclaim policy of the PersistentVolume to Retain \
-                 and delete the PVC, and create it again if a pod needs it"
+                 wait for ever; if the node will not come back, run `bindery retain` for the PersistentVolume, delete the \
+                 PVC, and create it again if a pod needs it"
             ),
             Self::PodNotWaiting(pod) => write!(
                 f,

@@ -34,6 +34,7 @@ mod spec_change;
 pub mod stateful_set;
 mod storage;
 pub mod storage_capacity;
+pub mod tombstone;
 pub mod topology;
 pub mod trash;
 pub mod volume;

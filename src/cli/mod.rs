@@ -103,6 +103,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Rename(arguments) => moves::rename(arguments),
         Command::Swap(arguments) => moves::swap(arguments),
         Command::Undo(arguments) => moves::undo(arguments),
+        Command::Release(arguments) => moves::release::run(arguments),
         Command::Retain(arguments) => moves::retain::run(arguments),
         Command::Trash(arguments) => trash::run(arguments),
         Command::Export(arguments) => moves::export::run(arguments),

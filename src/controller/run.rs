@@ -102,6 +102,7 @@ pub async fn run_metered(
             margin: timing.margin(),
             metrics: Arc::clone(&metrics),
             events: settings.events,
+            own_namespace: settings.own_namespace.clone(),
         },
     );
     let recyclers =

@@ -163,7 +163,7 @@ impl<'a> Seen<'a> {
         let (requests, volume, journal) = (self.requests, &self.stored.moved, &self.journal);
         match write {
             MoveWrite::Record => {
-                let copy = self.new_copy().await?;
+                let copy = new_copy(requests, &self.stored).await?;
                 let patch = record_patch(volume, journal, copy.as_ref());
                 requests.patch_volume(&volume.name, &patch).await
             }
@@ -187,17 +187,19 @@ impl<'a> Seen<'a> {
             }
         }
     }
+}
 
-    /// Returns the copy of the claim that has the volume; nothing if the move has recorded one, or the claim is gone.
-    async fn new_copy(&self) -> Result<Option<Value>, MoveError> {
-        let has_copy =
-            self.stored.recorded.is_some() && recorded_copy(&self.stored.object).is_some();
-        let Reservation::Held(key, uid) = &self.stored.moved.reservation else { return Ok(None) };
-        if has_copy {
-            return Ok(None);
-        }
-        let claim = self.requests.claim(key).await?;
-        let claim = claim.filter(|claim| claim.claim.uid.as_ref() == Some(uid));
-        Ok(claim.map(|claim| claim_copy(&claim.object)))
+/// Returns the copy of the claim that has the volume; nothing if the move has recorded one, or the claim is gone.
+pub(super) async fn new_copy(
+    requests: &MoveRequests,
+    stored: &StoredVolume,
+) -> Result<Option<Value>, MoveError> {
+    let has_copy = stored.recorded.is_some() && recorded_copy(&stored.object).is_some();
+    let Reservation::Held(key, uid) = &stored.moved.reservation else { return Ok(None) };
+    if has_copy {
+        return Ok(None);
     }
+    let claim = requests.claim(key).await?;
+    let claim = claim.filter(|claim| claim.claim.uid.as_ref() == Some(uid));
+    Ok(claim.map(|claim| claim_copy(&claim.object)))
 }

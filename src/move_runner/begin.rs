@@ -2,11 +2,12 @@
 
 use super::error::MoveError;
 use super::requests::{MoveRequests, Permission, StoredClaim, StoredVolume};
-use crate::api::moves::{claim_copy, claim_from, claim_manifest};
+use crate::api::moves::{claim_copy, claim_from, claim_manifest, replacement_manifest};
 use crate::model::{ClaimKey, Reservation};
 use crate::moves::{
     BeginEvidence, ClaimRead, ClaimUsers, Direction, Goal, Journal, MoveProblem, MoveWrite,
-    begin_problems, move_preview,
+    MovedVolume, ReplacementWrite, begin_problems, move_preview, replacement_name,
+    replacement_preview, replacement_problem,
 };
 
 /// Whether a move can begin.
@@ -14,11 +15,14 @@ use crate::moves::{
 pub struct Beginning {
     /// The problems that prevent it; empty if it can begin.
     pub problems: Vec<MoveProblem>,
+    /// The writes that would create its volume again; none if it is not being deleted.
+    pub replacement: Vec<ReplacementWrite>,
     /// The writes that it would make.
     pub writes: Vec<MoveWrite>,
 }
 
-/// Returns whether a move can begin with `journal`, and with which writes.
+/// Returns whether a move can begin with `journal`, and with which writes. `is_replaced` says whether its volume, which is
+/// being deleted, is created again first.
 ///
 /// # Errors
 ///
@@ -27,13 +31,15 @@ pub async fn beginning(
     requests: &MoveRequests,
     stored: &StoredVolume,
     journal: &Journal,
+    is_replaced: bool,
 ) -> Result<Beginning, MoveError> {
     let target_key = journal.goal.claim();
-    let missing_permissions = missing_permissions(requests, stored, journal).await?;
+    let missing_permissions = missing_permissions(requests, stored, journal, is_replaced).await?;
     if !missing_permissions.is_empty() {
         // Whether there are other problems cannot all be read.
         let not_permitted = missing_permissions.into_iter().map(MoveProblem::NotPermitted);
-        return Ok(Beginning { problems: not_permitted.collect(), writes: Vec::new() });
+        let problems = not_permitted.collect();
+        return Ok(Beginning { problems, replacement: Vec::new(), writes: Vec::new() });
     }
     let holder = holder(requests, stored).await?;
     let (users, recreator) = match (holder_key(stored), &holder) {
@@ -53,6 +59,7 @@ pub async fn beginning(
     let seen = BeginEvidence {
         volume: &stored.moved,
         journal,
+        is_replaced,
         holder: &StoredClaim::state(holder.as_ref()),
         users: &users,
         recreator: recreator.as_ref(),
@@ -61,8 +68,33 @@ pub async fn beginning(
         audience: stored.volume.audience(&target_key.namespace),
         creation_denial: creation_denial.as_deref(),
     };
-    let writes = move_preview(&seen, stored.recorded.as_ref());
-    Ok(Beginning { problems: begin_problems(&seen), writes })
+    let recorded = stored.recorded.as_ref();
+    let (replacement, writes) = if is_replaced {
+        replacement_preview(&seen, recorded)
+    } else {
+        (Vec::new(), move_preview(&seen, recorded))
+    };
+    let mut problems = begin_problems(&seen);
+    if is_replaced {
+        problems.extend(replacement_problem(&stored.volume));
+        problems.extend(replacement_denial(requests, stored).await?);
+    }
+    Ok(Beginning { problems, replacement, writes })
+}
+
+/// Why the API server would not create the volume again; nothing if it would, or has.
+async fn replacement_denial(
+    requests: &MoveRequests,
+    stored: &StoredVolume,
+) -> Result<Option<MoveProblem>, MoveError> {
+    let MovedVolume { name, uid, .. } = &stored.moved;
+    let replacement = replacement_name(name, uid);
+    if requests.volume(&replacement).await?.is_some() {
+        return Ok(None);
+    }
+    let manifest = replacement_manifest(&stored.object, &replacement, uid);
+    let denial = requests.volume_denial(&replacement, &manifest).await?;
+    Ok(denial.map(|reason| MoveProblem::VolumeDenied(replacement, reason.into())))
 }
 
 fn holder_key(stored: &StoredVolume) -> Option<&ClaimKey> {
@@ -86,6 +118,7 @@ async fn missing_permissions(
     requests: &MoveRequests,
     stored: &StoredVolume,
     journal: &Journal,
+    is_replaced: bool,
 ) -> Result<Vec<Box<str>>, MoveError> {
     const CLAIMS: &str = "persistentvolumeclaims";
     let target = &*journal.goal.claim().namespace;
@@ -96,6 +129,9 @@ async fn missing_permissions(
         ("create", "", CLAIMS, target),
         ("get", "", "namespaces", target),
     ];
+    if is_replaced {
+        needed.push(("create", "", "persistentvolumes", ""));
+    }
     match journal.direction {
         Direction::Forward => {}
         // A claim that stays is fenced.

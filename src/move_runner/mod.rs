@@ -8,10 +8,16 @@ mod begin;
 mod cluster_requests;
 mod error;
 mod import;
+mod recreate;
+mod replace;
 mod requests;
+mod tombstones;
 
 pub use advance::{Advance, advance};
 pub use begin::{Beginning, beginning};
 pub use error::MoveError;
 pub use import::{ImportAdvance, ImportOrder, advance_import, import_target, read_pair};
+pub use recreate::{RecreateAdvance, advance_recreation};
+pub use replace::{ReplacementAdvance, advance_replacement, is_replacement_of};
 pub use requests::{MoveRequests, Permission, StoredClaim, StoredVolume, Written};
+pub use tombstones::{TOMBSTONES_NAME, record_tombstones};

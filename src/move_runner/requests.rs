@@ -11,12 +11,14 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::error::MoveError;
+use super::tombstones::tombstones;
 use crate::api::claim::claim;
 use crate::api::list::items;
 use crate::api::moves::journal;
 use crate::api::namespace::namespace;
 use crate::api::pods::any_pod;
 use crate::api::stateful_set::stateful_set;
+use crate::api::tombstone::TombstoneRecord;
 use crate::api::volume::{Wanted, volume};
 use crate::client::request::{RequestError, escaped, is_absent, request, send_text};
 use crate::client::server_time::server_time;
@@ -75,6 +77,19 @@ impl StoredVolume {
 }
 
 impl StoredVolume {
+    /// Returns a volume that is gone as it is read once it is created again.
+    ///
+    /// # Errors
+    ///
+    /// What is left of it cannot be read.
+    pub fn left(left: &TombstoneRecord) -> Result<Self, MoveError> {
+        let mut object = left.manifest(false);
+        object["metadata"]["uid"] = json!(left.uid);
+        object["metadata"]["resourceVersion"] = json!("0");
+        object["status"] = json!({"phase": "Available"});
+        Self::read(&object.to_string()).map_err(unreadable(&volume_text(&left.name())))
+    }
+
     /// Returns the volume if its journal can be read.
     ///
     /// # Errors
@@ -225,6 +240,16 @@ impl MoveRequests {
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// Returns what is left of volumes that were deleted, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// The list failed: which there are is then not known.
+    pub async fn tombstones(&self) -> Result<Vec<TombstoneRecord>, MoveError> {
+        let what = "the records of deleted PVs, in the ConfigMaps of all namespaces";
+        tombstones(&self.client).await.map_err(|error| failed(what.to_owned(), error))
     }
 
     /// Returns the claim of this name; nothing if there is none.

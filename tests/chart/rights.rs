@@ -43,6 +43,7 @@ pub(crate) enum With {
 const READ: &[&str] = &["get", "list", "watch"];
 const NONE: &[&str] = &[];
 const PATCH: &[&str] = &["patch"];
+/// Of an object that is created under one name.
 const LEASE: &[&str] = &["get", "create", "patch"];
 const EVENTS: &[&str] = &["create", "patch"];
 const READ_PATCH: &[&str] = &["get", "list", "watch", "patch"];
@@ -83,6 +84,11 @@ pub(crate) const RIGHTS: &[Right] = &[
     Right {
         names: &["NAME-local-node-cleanup"],
         ..inside("coordination.k8s.io/leases", [NONE, NONE, NONE, NONE, NONE, LEASE])
+    },
+    Right {
+        names: &["bindery-deleted-volumes"],
+        with: With::Trash,
+        ..inside("configmaps", [NONE, LEASE, LEASE, LEASE, NONE, NONE])
     },
     Right {
         names: &["NAME-certificates"],

@@ -348,8 +348,8 @@ fn a_claim_to_which_a_volume_is_bound_is_not_deleted_without_retain() {
     let run = explain(state, &["pvc/data"]);
     assert_eq!(run.code, 1, "{}", run.stdout);
     assert!(!run.stdout.contains("kubectl"), "{}", run.stdout);
-    let advice = "note: no command fixes it; set persistentVolumeReclaimPolicy of PV \"v\" to Retain, then delete the PVC \
-        and re-create it without spec.volumeName, and add a PV ";
+    let advice = "note: no command fixes it; run `bindery retain pv/v`, then delete the PVC and re-create it without \
+        spec.volumeName, and add a PV ";
     assert!(run.stdout.contains(advice), "{}", run.stdout);
     // The same claim after it was re-created: nothing is bound to it.
     let run = explain(&state.replace("uid: u-data}\nspec", "uid: u-new}\nspec"), &["pvc/data"]);

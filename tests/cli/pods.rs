@@ -188,11 +188,11 @@ fn a_bound_volume_that_is_being_deleted_says_what_follows() {
     let ends = [
         (
             &retained,
-            "and its storage stays (Retain); save both objects, so that they can be created again",
+            "and its storage stays (Retain); create it again under another name, with its data: bindery rescue pv/disk",
         ),
         (
             &deleted,
-            "with its data; set persistentVolumeReclaimPolicy to Retain first, then save both objects",
+            "with its data; create it again under another name, with its data: bindery rescue pv/disk",
         ),
     ];
     for (state, end) in ends {

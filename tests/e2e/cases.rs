@@ -62,6 +62,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         moves::transfer::CASES,
         moves::interrupted::CASES,
         moves::thieves::CASES,
+        moves::tombstones::CASES,
         moves::clusters::CASES,
         &local_disks::cases(),
     ]

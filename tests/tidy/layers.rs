@@ -136,7 +136,7 @@ pub(super) const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "move_runner",
-        imports: &["model", "moves", "api", "client"],
+        imports: &["model", "moves", "trash", "api", "client"],
         libraries: Libraries::Any,
         reach: Reach::Io,
     },

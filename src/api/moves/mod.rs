@@ -4,10 +4,12 @@ mod claim_copy;
 mod clusters;
 mod journal;
 mod patch;
+mod replacement;
 
 pub use claim_copy::{
     claim_copy, claim_from, claim_manifest, claim_of_volume, copy_text, recorded_copy,
 };
+pub(in crate::api) use clusters::portable_volume;
 pub use clusters::{
     AdoptedDisk, ExportMark, HandOver, MappedKind, Mapping, MappingError, Mappings, export_mark,
     exported_claim, exported_object, exported_volume, hand_over, hand_over_patch,
@@ -16,3 +18,4 @@ pub use clusters::{
 };
 pub use journal::{journal, journal_text};
 pub use patch::{fence_patch, finish_patch, record_patch, reserve_patch};
+pub use replacement::{is_replacement, replacement_manifest};

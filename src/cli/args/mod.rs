@@ -28,7 +28,7 @@ pub use self::local::{
     CleanDeviceArgs, JobArgs, LocalArgs, LocalCommand, MovesArgs, NodeCleanupArgs,
 };
 pub use self::moves::{
-    MoveArgs, RenameArgs, RescueArgs, RetainArgs, SwapArgs, TransferArgs, UndoArgs,
+    MoveArgs, ReleaseArgs, RenameArgs, RescueArgs, RetainArgs, SwapArgs, TransferArgs, UndoArgs,
 };
 pub use self::nodes::{DrainedNode, LostNodes};
 pub use self::output::{Format, Output};
@@ -85,6 +85,8 @@ pub enum Command {
     Swap(SwapArgs),
     /// Revert a transfer, a rename or a rescue.
     Undo(UndoArgs),
+    /// Leave PersistentVolumes of deleted PersistentVolumeClaims to the next ones of the same names.
+    Release(ReleaseArgs),
     /// Let the data of PersistentVolumes outlive their PersistentVolumeClaims.
     Retain(RetainArgs),
     /// List PersistentVolumes that stay after their PersistentVolumeClaims were deleted, or delete them early.

@@ -91,14 +91,22 @@ pub struct SwapArgs {
 #[command(after_long_help = "\
 A PersistentVolume whose PersistentVolumeClaim was deleted stays, if its reclaim policy is Retain. The \
 PersistentVolumeClaim is created again, under its name or another one, and gets its PersistentVolume back.\n\n\
+A PersistentVolume that is being deleted while its PersistentVolumeClaim exists cannot be saved as an object: a second one \
+is created for the same storage, reserved for the same PersistentVolumeClaim, which is then deleted and created again. No \
+pod may use it.\n\n\
 Examples:\n  \
 bindery rescue pvc/data -n shop\n  \
 bindery rescue ns/shop\n  \
+bindery rescue -n shop -l app=db\n  \
 bindery rescue pv/pvc-0f3a --to shop/data-before")]
 pub struct RescueArgs {
     /// What was deleted: `pvc/NAME`, or `ns/NAMESPACE` for all of a namespace. Or the PersistentVolume, as `pv/NAME`.
-    #[arg(value_name = "KIND/NAME")]
-    pub object: String,
+    #[arg(value_name = "KIND/NAME", required_unless_present = "selector")]
+    pub object: Option<String>,
+    /// Only PersistentVolumeClaims that had these labels, as `KEY=VALUE`, `KEY!=VALUE`, `KEY` or `!KEY`, separated by commas;
+    /// without an object, of the namespace that -n names.
+    #[arg(short = 'l', long, value_name = "LABELS")]
+    pub selector: Option<String>,
     /// Another namespace or name for the PersistentVolumeClaim.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pub to: Option<String>,
@@ -121,6 +129,28 @@ pub struct UndoArgs {
     /// What the commands have in common.
     #[command(flatten)]
     pub common: MoveArgs,
+}
+
+/// Arguments of `bindery release`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+A PersistentVolume whose PersistentVolumeClaim was deleted is Released: no PersistentVolumeClaim can bind it. This leaves it \
+to the next PersistentVolumeClaim of the same namespace and name, and to no other. Its reclaim policy has to be Retain. To \
+have the PersistentVolumeClaim created as well, use bindery rescue.\n\n\
+Exit codes: 0 done; 1 not possible; 4 the cluster cannot be reached.\n\n\
+Examples:\n  \
+bindery release pvc/data -n shop\n  \
+bindery release pv/pvc-0f3a")]
+pub struct ReleaseArgs {
+    /// The PersistentVolumeClaim that was deleted, as `pvc/NAME`, or the PersistentVolume, as `pv/NAME`; repeatable.
+    #[arg(value_name = "KIND/NAME", required = true)]
+    pub objects: Vec<String>,
+    /// Namespace of PersistentVolumeClaims that are given without one; else that of the context.
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
 }
 
 /// Arguments of `bindery retain`.

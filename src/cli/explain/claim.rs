@@ -1,6 +1,7 @@
 //! The explanation of a claim for an account that may list volumes.
 
 use super::command::fix;
+use super::moving::moving;
 use super::nearness::{self, MismatchedPair};
 use super::related::{PartialList, event_object};
 use super::repair::{ClaimRepair, helps, repair, unnamed};
@@ -66,7 +67,10 @@ pub(super) fn explain(cluster: &SettledCluster, key: &ClaimKey) -> Result<Explan
     }
     explanation.notes.extend(changed_class(after, &state.listed, claim));
     trouble(&mut explanation, cluster, claim);
-    if forecast.is_stuck() && forecast != ClaimForecast::Unknown {
+    // The command of the move is the fix: another one would work against it.
+    let volume = claim.volume.as_ref().and_then(|name| after.volume(name));
+    let is_moving = volume.is_some_and(|volume| moving(volume).is_some());
+    if forecast.is_stuck() && forecast != ClaimForecast::Unknown && !is_moving {
         let mut fixes = find_fixes(cluster, claim, outcome, &misses).into_iter();
         explanation.fix = fixes.next();
         explanation.alternatives = fixes.collect();
@@ -83,10 +87,17 @@ fn trouble(explanation: &mut Explanation, cluster: &SettledCluster, claim: &Clai
         is_failure.then(|| format!("its provisioner failed: {}", event.message))
     });
     let volume = claim.volume.as_ref().and_then(|name| cluster.state.view.volume(name));
+    let moved = volume.and_then(|volume| Some(format!("its PV is being {}", moving(volume)?)));
     let volume = volume.filter(|_| claim.phase == ClaimPhase::Bound);
     let deleted = volume.and_then(|volume| Some(format!("its PV is {}", deletion(volume)?)));
-    let troubles =
-        [terminating(cluster, claim), growing(claim), gone_node(cluster, claim), deleted, failed];
+    let troubles = [
+        terminating(cluster, claim),
+        growing(claim),
+        gone_node(cluster, claim),
+        deleted,
+        moved,
+        failed,
+    ];
     for text in troubles.into_iter().flatten() {
         explanation.stuck = true;
         explanation.summary.push_str("; ");
@@ -323,8 +334,7 @@ fn advice(view: &View, claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>)
         _ if !names_another => String::new(),
         None => "delete the PVC and re-create it without spec.volumeName, and ".to_owned(),
         Some(held) => format!(
-            "set persistentVolumeReclaimPolicy of PV \"{}\" to Retain, then delete the PVC and re-create it \
-             without spec.volumeName, and ",
+            "run `bindery retain pv/{}`, then delete the PVC and re-create it without spec.volumeName, and ",
             held.name
         ),
     };

@@ -8,6 +8,7 @@ mod attachment;
 mod claim;
 mod command;
 mod limited;
+mod moving;
 mod nearness;
 mod node;
 mod placement;

@@ -1,5 +1,6 @@
 //! The explanation of a volume: its claim, the claims that could bind to it, and why none does.
 
+use super::moving::moving;
 use super::nearness::{self, MismatchedPair};
 use super::report::{CandidateMismatches, Explanation};
 use crate::api::trash::trash_record;
@@ -63,6 +64,10 @@ pub(super) fn explain(cluster: &SettledCluster, name: &VolumeName) -> Result<Exp
         explanation.stuck = true;
         explanation.summary.extend(["; it is ", &text]);
     }
+    if let Some(text) = moving(volume) {
+        explanation.stuck = true;
+        explanation.summary.extend(["; it is being ", &text]);
+    }
     explanation.partner = planned.claim;
     explanation.notes.extend(cluster.notes_on(&ObjectKey::Volume(name.clone())));
     let fitting = fitting.into_iter();
@@ -82,14 +87,13 @@ pub(super) fn deletion(volume: &Volume) -> Option<String> {
         return None;
     }
     let storage = match volume.policy {
-        ReclaimPolicy::Retain => "and its storage stays (Retain);",
-        ReclaimPolicy::Delete | ReclaimPolicy::Recycle | ReclaimPolicy::Newer(_) => {
-            "with its data; set persistentVolumeReclaimPolicy to Retain first, then"
-        }
+        ReclaimPolicy::Retain => "and its storage stays (Retain)",
+        ReclaimPolicy::Delete | ReclaimPolicy::Recycle | ReclaimPolicy::Newer(_) => "with its data",
     };
     Some(format!(
-        "being deleted, which cannot be undone: it is removed once its PVC is deleted, {storage} save both objects, so \
-         that they can be created again"
+        "being deleted, which cannot be undone: it is removed once its PVC is deleted, {storage}; create it again under \
+         another name, with its data: bindery rescue pv/{}",
+        volume.name
     ))
 }
 

@@ -3,22 +3,17 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
-
 use super::parallel::{all, for_each};
+use super::patience::{Patience, repeated};
 use super::planned::impossible;
 use crate::cli::args::CreationArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::input::cluster::ClusterClient;
 use crate::cli::output::{print, readable};
 use crate::move_runner::{
-    ImportAdvance, ImportOrder, MoveError, MoveRequests, advance_import, import_target, read_pair,
+    ImportAdvance, ImportOrder, MoveRequests, advance_import, import_target, read_pair,
 };
 use crate::moves::{ClaimRead, ImportWrite, ImportedPair, ImportedVolume, import_problems};
-
-/// The first pause before objects that the binder is to change are read again, and the longest. 100 ms: a binder takes about
-/// as long to bind one. 1 s: of hundreds, most wait for the binder's own rate.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// Creates the pairs, or shows the writes.
 pub(super) fn create(
@@ -91,7 +86,7 @@ async fn create_one(
     let name = order.volume.name.as_str();
     let stopped =
         |reason: String| impossible(format!("PV {name:?}: the import has not ended: {reason}"));
-    let (mut until, mut pause) = (Instant::now() + timeout, PAUSES.0);
+    let mut patience = Patience::new(timeout);
     let mut text = title(order);
     loop {
         let waits_for = match advance_import(requests, order).await {
@@ -101,7 +96,7 @@ async fn create_one(
                 if write == ImportWrite::Finish {
                     return print(&readable(&text));
                 }
-                (until, pause) = (Instant::now() + timeout, PAUSES.0);
+                patience.renew();
                 continue;
             }
             Ok(ImportAdvance::Ended) => {
@@ -112,20 +107,9 @@ async fn create_one(
                 format!("waiting for the binder to bind PVC \"{}\"", order.key)
             }
             Ok(ImportAdvance::Stopped(problem)) => return Err(stopped(problem.to_string())),
-            // Whether the write was made shows in the next step.
-            Err(error @ MoveError::Request { .. }) => error.to_string(),
-            Err(
-                error @ (MoveError::Rejected { .. }
-                | MoveError::Unreadable { .. }
-                | MoveError::Journal { .. }
-                | MoveError::VolumeGone(_)),
-            ) => return Err(stopped(error.to_string())),
+            Err(error) => repeated(error).map_err(stopped)?,
         };
-        if Instant::now() >= until {
-            return Err(stopped(format!("{waits_for}; run the same command again to resume it")));
-        }
-        sleep(pause).await;
-        pause = PAUSES.1.min(pause * 2);
+        patience.wait(waits_for).await.map_err(stopped)?;
     }
 }
 

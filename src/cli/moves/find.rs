@@ -3,9 +3,8 @@
 use super::object::MovedObject;
 use super::planned::{PlannedMove, impossible};
 use crate::cli::exit::Failure;
-use crate::cli::output::eprint_line;
 use crate::model::annotations::{FORMER_CLAIM, TRASH};
-use crate::model::{ClaimKey, ClaimPhase, Reservation, VolumeName, VolumePhase};
+use crate::model::{ClaimKey, Deletion, Reservation, VolumeName, VolumePhase};
 use crate::move_runner::{MoveRequests, StoredVolume};
 use crate::moves::{Direction, Goal, MoveProblem};
 
@@ -104,105 +103,8 @@ async fn half_swap(
         let goal = Goal::Swap(journal.origin.clone(), begun.moved.name.clone());
         moves.push(PlannedMove::along(partner, goal, journal.direction.clone())?);
     }
-    moves.push(PlannedMove { stored: begun, journal });
+    moves.push(PlannedMove::resumed(begun)?);
     Ok(moves)
-}
-
-/// The moves that create deleted claims again.
-pub(super) async fn rescue(
-    requests: &MoveRequests,
-    object: &MovedObject,
-    to: Option<&ClaimKey>,
-) -> Result<Vec<PlannedMove>, Failure> {
-    let goal = |key: &ClaimKey| Goal::Claim(to.unwrap_or(key).clone());
-    match object {
-        MovedObject::Volume(name) => {
-            let stored = by_name(requests, name).await?;
-            if stored.recorded.is_none() && stored.moved.phase == VolumePhase::Bound {
-                return Err(impossible(format!(
-                    "PV {:?} is Bound: its PVC was not deleted; to move it, use: bindery transfer",
-                    name.as_str()
-                )));
-            }
-            let key = stored.moved.reservation.key().cloned();
-            let key =
-                key.ok_or_else(|| impossible(MoveProblem::NoClaim(name.clone()).to_string()))?;
-            Ok(vec![PlannedMove::to(stored, goal(&key))?])
-        }
-        MovedObject::Claim(key) => {
-            let volumes = requests.volumes().await?;
-            if to.is_some_and(|to| volumes.iter().any(|stored| was_moved(stored, key, to))) {
-                return Ok(Vec::new());
-            }
-            let left: Vec<StoredVolume> =
-                volumes.into_iter().filter(|stored| is_left_by(stored, key)).collect();
-            match <[StoredVolume; 1]>::try_from(left) {
-                Ok([stored]) => Ok(vec![PlannedMove::to(stored, goal(key))?]),
-                Err(left) if left.is_empty() && is_bound(requests, key).await? => Ok(Vec::new()),
-                Err(left) if left.is_empty() => Err(impossible(format!(
-                    "no PV is left from a deleted PVC \"{key}\"; it exists, or its PV was deleted with it; `bindery explain \
-                     pvc/{key}` shows which"
-                ))),
-                Err(left) => Err(impossible(format!(
-                    "{} PVs are left from PVCs \"{key}\" that were deleted one after another: {}; rescue the one with the \
-                     data that you need, as pv/NAME",
-                    left.len(),
-                    names(&left.iter().collect::<Vec<_>>())
-                ))),
-            }
-        }
-        MovedObject::Namespace(namespace) => {
-            if to.is_some() {
-                return Err(Failure::usage(
-                    "--to names one PVC, and ns/NAME stands for many; leave out one of them",
-                ));
-            }
-            let volumes = requests.volumes().await?;
-            let mut moves = Vec::new();
-            for stored in volumes {
-                let key = left_key(&stored).filter(|key| *key.namespace == **namespace).cloned();
-                let Some(key) = key else { continue };
-                // A transfer that has begun is not a rescue.
-                let recorded = stored.recorded.as_ref();
-                let is_other = recorded.is_some_and(|journal| *journal.goal.claim() != key);
-                let has_claim = stored.recorded.is_none() && requests.claim(&key).await?.is_some();
-                if is_other || has_claim {
-                    let name = stored.moved.name.as_str();
-                    eprint_line(&format!(
-                        "PV {name:?} is left out: PVC \"{key}\" exists, or a move leads to it"
-                    ));
-                    continue;
-                }
-                moves.push(PlannedMove::to(stored, Goal::Claim(key))?);
-            }
-            if moves.is_empty() {
-                return Err(impossible(format!(
-                    "no PV is left from a deleted PVC of Namespace {namespace:?}; nothing can be rescued"
-                )));
-            }
-            unambiguous(moves)
-        }
-    }
-}
-
-/// The moves, if no two lead to one claim.
-fn unambiguous(moves: Vec<PlannedMove>) -> Result<Vec<PlannedMove>, Failure> {
-    let mut keys: Vec<&ClaimKey> =
-        moves.iter().map(|planned| planned.journal.goal.claim()).collect();
-    keys.sort_unstable();
-    let twice: Vec<String> = keys
-        .windows(2)
-        .filter(|pair| pair[0] == pair[1])
-        .map(|pair| format!("\"{}\"", pair[0]))
-        .collect();
-    if twice.is_empty() {
-        return Ok(moves);
-    }
-    Err(impossible(format!(
-        "several PVs are left from PVCs {} that were deleted one after another; rescue the one of each that you need, as \
-         pv/NAME, first",
-        twice.join(", ")
-    )))
 }
 
 /// The move back, or the two of a swap.
@@ -320,20 +222,22 @@ pub(super) async fn by_name(
     stored.ok_or_else(|| missing(name))
 }
 
-fn missing(name: &VolumeName) -> Failure {
+pub(super) fn missing(name: &VolumeName) -> Failure {
     impossible(format!("PV {:?} does not exist; check the name", name.as_str()))
 }
 
 /// Whether a claim that is gone has left the volume.
-fn is_left_by(stored: &StoredVolume, key: &ClaimKey) -> bool {
+pub(super) fn is_left_by(stored: &StoredVolume, key: &ClaimKey) -> bool {
     left_key(stored) == Some(key)
 }
 
 /// The claim that is gone and has left the volume, or that had it before its move.
-fn left_key(stored: &StoredVolume) -> Option<&ClaimKey> {
+pub(super) fn left_key(stored: &StoredVolume) -> Option<&ClaimKey> {
     match (&stored.recorded, &stored.moved.phase) {
         (Some(journal), _) => Some(&journal.origin),
         (None, VolumePhase::Released) => stored.moved.reservation.key(),
+        // It would go with its claim.
+        (None, VolumePhase::Bound) if is_terminating(stored) => stored.moved.reservation.key(),
         // In the trash, and offered to any claim of that name.
         (None, VolumePhase::Available) => {
             let is_in_trash = stored.object["metadata"]["annotations"].get(TRASH).is_some();
@@ -349,8 +253,13 @@ fn left_key(stored: &StoredVolume) -> Option<&ClaimKey> {
     }
 }
 
+/// Whether the volume is being deleted.
+pub(super) fn is_terminating(stored: &StoredVolume) -> bool {
+    stored.moved.deletion == Deletion::Terminating
+}
+
 /// Whether the last move of the volume led from one claim to the other.
-fn was_moved(stored: &StoredVolume, from: &ClaimKey, to: &ClaimKey) -> bool {
+pub(super) fn was_moved(stored: &StoredVolume, from: &ClaimKey, to: &ClaimKey) -> bool {
     former_claim(stored).as_ref() == Some(from) && has(stored, to)
 }
 
@@ -368,13 +277,7 @@ fn former_claim(stored: &StoredVolume) -> Option<ClaimKey> {
     is_it.then(|| ClaimKey::new(namespace, name))
 }
 
-/// Whether the claim exists and is bound.
-async fn is_bound(requests: &MoveRequests, key: &ClaimKey) -> Result<bool, Failure> {
-    let claim = requests.claim(key).await?;
-    Ok(claim.is_some_and(|claim| claim.claim.phase == ClaimPhase::Bound))
-}
-
-fn names(volumes: &[&StoredVolume]) -> String {
+pub(super) fn names(volumes: &[&StoredVolume]) -> String {
     let names = volumes.iter().map(|stored| format!("{:?}", stored.moved.name.as_str()));
     names.collect::<Vec<_>>().join(", ")
 }

@@ -6,13 +6,18 @@ mod create;
 pub(super) mod export;
 mod find;
 pub(super) mod import;
+mod labels;
 pub(super) mod object;
 mod parallel;
+mod patience;
 mod perform;
 mod planned;
+pub(super) mod release;
+mod rescue;
 pub(super) mod retain;
 mod words;
 
+use self::labels::LabelTerms;
 use self::object::MovedObject;
 use self::planned::PlannedMove;
 use super::args::{MoveArgs, RenameArgs, RescueArgs, SwapArgs, TransferArgs, UndoArgs};
@@ -51,9 +56,14 @@ pub(super) fn swap(arguments: &SwapArgs) -> Result<Exit, Failure> {
 /// Runs `bindery rescue`.
 pub(super) fn rescue(arguments: &RescueArgs) -> Result<Exit, Failure> {
     run(&arguments.common, async |requests, namespace| {
-        let object = MovedObject::parse(&arguments.object, namespace)?;
+        let labels = arguments.selector.as_deref().map(LabelTerms::parse);
+        let object = match &arguments.object {
+            Some(object) => MovedObject::parse(object, namespace)?,
+            None => MovedObject::Namespace(namespace.into()),
+        };
         let to = arguments.to.as_deref().map(|to| object::destination(to, object.name()));
-        find::rescue(requests, &object, to.transpose()?.as_ref()).await
+        let labels = labels.transpose()?.unwrap_or_default();
+        rescue::rescue(requests, &object, &labels, to.transpose()?.as_ref()).await
     })
 }
 

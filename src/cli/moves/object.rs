@@ -42,6 +42,14 @@ impl MovedObject {
         }
     }
 
+    /// Reads several of them.
+    pub(in crate::cli) fn parse_all(
+        texts: &[String],
+        namespace: &str,
+    ) -> Result<Vec<Self>, Failure> {
+        texts.iter().map(|text| Self::parse(text, namespace)).collect()
+    }
+
     /// The name that a claim at another place has if none is given.
     pub(super) fn name(&self) -> &str {
         match self {

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
-
 use super::parallel::for_each;
-use super::planned::{PlannedMove, impossible};
+use super::patience::{Patience, repeated};
+use super::planned::{PlannedMove, Preparation, impossible};
 use super::words;
 use crate::api::moves::hand_over;
+use crate::api::tombstone::TombstoneRecord;
 use crate::cli::args::MoveArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::{print, readable};
-use crate::move_runner::{Advance, MoveError, MoveRequests, advance, beginning};
-use crate::moves::{MoveProblem, MoveWrite};
-
-/// The pause before an object that another component is to change is read again. 100 ms: a binder takes about as long to bind.
-const PAUSE: Duration = Duration::from_millis(100);
+use crate::move_runner::{
+    Advance, MoveRequests, RecreateAdvance, ReplacementAdvance, StoredVolume, advance,
+    advance_recreation, advance_replacement, beginning,
+};
+use crate::moves::{Journal, MoveProblem, MoveWrite};
 
 /// Performs the moves, or shows them.
 pub(super) async fn perform(
@@ -52,12 +52,20 @@ async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<Stri
     let requests = requests.clone();
     let checked = for_each(moves, move |planned| {
         let requests = requests.clone();
-        async move { Ok(beginning(&requests, &planned.stored, &planned.journal).await?) }
+        async move {
+            let PlannedMove { stored, journal, preparation } = &planned;
+            let mut beginning =
+                beginning(&requests, stored, journal, planned.is_replaced()).await?;
+            if let Preparation::Recreate(left) = preparation {
+                beginning.problems.extend(recreation_denial(&requests, left).await?);
+            }
+            Ok(beginning)
+        }
     });
     let (mut text, mut problems) = (String::new(), Vec::new());
     for (beginning, planned) in checked.await.into_iter().zip(moves) {
         let beginning = beginning?;
-        text += &words::preview(planned, &beginning.writes);
+        text += &words::preview(planned, &beginning.replacement, &beginning.writes);
         // A move that has begun is resumed: what it waits for shows on the way. But its journal may have been written by an
         // account without these rights.
         let found = beginning.problems.iter().filter(|problem| {
@@ -65,16 +73,29 @@ async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<Stri
                 || matches!(problem, MoveProblem::NotAdmitted(..) | MoveProblem::NotPermitted(_))
         });
         problems.extend(found.map(ToString::to_string));
-        problems.extend(handed_over(planned));
+        problems.extend(handed_over(&planned.stored));
     }
     problems.dedup();
     if problems.is_empty() { Ok(text) } else { Err(impossible(problems.join("\n"))) }
 }
 
+/// Why the API server would not create a volume again; nothing if it would, or has.
+async fn recreation_denial(
+    requests: &MoveRequests,
+    left: &TombstoneRecord,
+) -> Result<Option<MoveProblem>, Failure> {
+    let name = left.name();
+    if requests.volume(&name).await?.is_some() {
+        return Ok(None);
+    }
+    let denial = requests.volume_denial(&name, &left.manifest(false)).await?;
+    Ok(denial.map(|reason| MoveProblem::VolumeDenied(name, reason.into())))
+}
+
 /// Why a volume is not moved whose data belongs to another cluster; nothing if it does not.
-fn handed_over(planned: &PlannedMove) -> Option<String> {
-    let name = planned.stored.moved.name.as_str();
-    let since = match hand_over(&planned.stored.object) {
+pub(super) fn handed_over(stored: &StoredVolume) -> Option<String> {
+    let name = stored.moved.name.as_str();
+    let since = match hand_over(&stored.object) {
         Ok(None) => return None,
         Ok(Some(hand_over)) => format!(" since {}", hand_over.time),
         Err(_) => String::new(),
@@ -91,42 +112,91 @@ async fn perform_one(
     planned: &PlannedMove,
     timeout: Duration,
 ) -> Result<(), Failure> {
-    let name = &planned.stored.moved.name;
-    let mut is_begun = planned.is_begun();
-    let mut until = Instant::now() + timeout;
+    let name = planned.volume();
     let mut lines = words::Progress::begin(planned);
+    let mut patience = Patience::new(timeout);
     let stopped = |reason: String| {
         impossible(format!("PV {:?}: the move has not ended: {reason}", name.as_str()))
     };
+    let (journal, mut is_begun) = match &planned.preparation {
+        Preparation::None => (planned.journal.clone(), planned.is_begun()),
+        Preparation::Replace => {
+            replace(requests, planned, &mut patience, &mut lines).await?;
+            (planned.journal.clone(), true)
+        }
+        Preparation::Recreate(left) => {
+            (recreate(requests, planned, left, (&mut patience, &mut lines)).await?, true)
+        }
+    };
     loop {
-        let waits_for = match advance(requests, name, &planned.journal, is_begun).await {
+        let waits_for = match advance(requests, &name, &journal, is_begun).await {
             Ok(Advance::Made(write)) => {
                 lines.made(&write)?;
                 if write == MoveWrite::Finish {
                     return lines.end();
                 }
                 is_begun = true;
-                until = Instant::now() + timeout;
+                patience.renew();
                 continue;
             }
             Ok(Advance::Ended) => return lines.end(),
             Ok(Advance::Changed) => "its objects change all the time".to_owned(),
             Ok(Advance::Waiting(waiting)) => waiting.to_string(),
             Ok(Advance::Stopped(problem)) => return Err(stopped(problem.to_string())),
-            // Whether the write was made shows in the next step.
-            Err(error @ MoveError::Request { .. }) => error.to_string(),
-            // The quota controller counts the deletion of the former claim a moment later.
-            Err(MoveError::Rejected { reason, .. }) if reason.contains("exceeded quota") => reason,
-            Err(
-                error @ (MoveError::Rejected { .. }
-                | MoveError::Unreadable { .. }
-                | MoveError::Journal { .. }
-                | MoveError::VolumeGone(_)),
-            ) => return Err(stopped(error.to_string())),
+            Err(error) => repeated(error).map_err(stopped)?,
         };
-        if Instant::now() >= until {
-            return Err(stopped(format!("{waits_for}; run the same command again to resume it")));
-        }
-        sleep(PAUSE).await;
+        patience.wait(waits_for).await.map_err(stopped)?;
+    }
+}
+
+/// Creates the volume of a move again that is being deleted, and waits until that one is gone.
+async fn replace(
+    requests: &MoveRequests,
+    planned: &PlannedMove,
+    patience: &mut Patience,
+    lines: &mut words::Progress<'_>,
+) -> Result<(), Failure> {
+    let former = planned.stored.moved.name.as_str();
+    let stopped = |reason: String| impossible(format!("PV {former:?} is not replaced: {reason}"));
+    loop {
+        let step = advance_replacement(requests, &planned.stored, &planned.journal).await;
+        let waits_for = match step {
+            Ok(ReplacementAdvance::Made(write)) => {
+                lines.replaced(&write)?;
+                patience.renew();
+                continue;
+            }
+            Ok(ReplacementAdvance::Ended) => return Ok(()),
+            Ok(ReplacementAdvance::Changed) => "its objects change all the time".to_owned(),
+            Ok(ReplacementAdvance::Waiting(waiting)) => waiting.to_string(),
+            Ok(ReplacementAdvance::Stopped(problem)) => return Err(stopped(problem.to_string())),
+            Err(error) => repeated(error).map_err(stopped)?,
+        };
+        patience.wait(waits_for).await.map_err(stopped)?;
+    }
+}
+
+/// Creates the volume of a move again from what is left of it. Returns the journal that is then on it.
+async fn recreate(
+    requests: &MoveRequests,
+    planned: &PlannedMove,
+    left: &TombstoneRecord,
+    (patience, lines): (&mut Patience, &mut words::Progress<'_>),
+) -> Result<Journal, Failure> {
+    let name = planned.stored.moved.name.as_str();
+    let stopped =
+        |reason: String| impossible(format!("PV {name:?} is not created again: {reason}"));
+    loop {
+        let waits_for = match advance_recreation(requests, left, &planned.journal.goal).await {
+            Ok(RecreateAdvance::Created) => {
+                lines.recreated()?;
+                continue;
+            }
+            Ok(RecreateAdvance::Recorded(_, journal)) => return Ok(journal),
+            Ok(RecreateAdvance::Changed) => "its objects change all the time".to_owned(),
+            Ok(RecreateAdvance::Stopped(problem)) => return Err(stopped(problem.to_string())),
+            Err(error) => repeated(error).map_err(stopped)?,
+        };
+        patience.wait(waits_for).await.map_err(stopped)?;
     }
 }

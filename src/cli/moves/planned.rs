@@ -1,18 +1,82 @@
 //! A move that is to be performed.
 
+use crate::api::tombstone::TombstoneRecord;
+use crate::api::trash::policy_before_trash;
 use crate::cli::exit::{Exit, Failure};
-use crate::model::{ClaimKey, Reservation};
+use crate::model::{ClaimKey, Deletion, Reservation, VolumeName};
 use crate::move_runner::{MoveError, StoredVolume};
-use crate::moves::{Direction, Goal, Journal, MoveProblem};
+use crate::moves::{Direction, Goal, Journal, MoveProblem, MovedVolume, replacement_name};
 
 /// A volume, and the journal with which its move begins or goes on.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedMove {
     pub stored: StoredVolume,
     pub journal: Journal,
+    /// What comes first.
+    pub preparation: Preparation,
+}
+
+/// What has to be done before a volume can be moved.
+#[derive(Clone, Debug)]
+pub(super) enum Preparation {
+    /// Nothing.
+    None,
+    /// It is being deleted: another one is created in its place.
+    Replace,
+    /// It is gone: it is created again from what is left of it.
+    Recreate(Box<TombstoneRecord>),
 }
 
 impl PlannedMove {
+    fn of(stored: StoredVolume, journal: Journal) -> Self {
+        Self { stored, journal, preparation: Preparation::None }
+    }
+
+    /// The volume that the claim gets in the end.
+    pub(super) fn volume(&self) -> VolumeName {
+        let MovedVolume { name, uid, .. } = &self.stored.moved;
+        match self.preparation {
+            Preparation::Replace => replacement_name(name, uid),
+            Preparation::None | Preparation::Recreate(_) => name.clone(),
+        }
+    }
+
+    /// Whether the volume is being deleted, and created again under another name first.
+    pub(super) fn is_replaced(&self) -> bool {
+        matches!(self.preparation, Preparation::Replace)
+    }
+
+    /// The rescue of a volume that is gone, from what is left of it.
+    pub(super) fn recreation(
+        left: TombstoneRecord,
+        to: Option<&ClaimKey>,
+    ) -> Result<Self, Failure> {
+        let goal = Goal::Claim(to.cloned().unwrap_or_else(|| left.key()));
+        let stored = StoredVolume::left(&left)?;
+        let journal =
+            Journal { policy: left.policy(), ..begun(&stored, goal, Direction::Forward)? };
+        Ok(Self { stored, journal, preparation: Preparation::Recreate(Box::new(left)) })
+    }
+
+    /// A rescue: if the volume is being deleted, it is created again.
+    pub(super) fn rescue(stored: StoredVolume, goal: Goal) -> Result<Self, Failure> {
+        if stored.moved.deletion == Deletion::NotAsked {
+            return Self::to(stored, goal);
+        }
+        let before = policy_before_trash(&stored.volume);
+        let mut planned = match &stored.recorded {
+            // A move had begun before the deletion: it goes on, wherever it leads.
+            Some(Journal { goal: Goal::Claim(_), .. }) => Self::resumed(stored)?,
+            Some(Journal { goal: Goal::Swap(..), .. }) | None => Self::to(stored, goal)?,
+        };
+        // The trash record goes with the volume.
+        if let (None, Some(before)) = (&planned.stored.recorded, before) {
+            planned.journal.policy = before;
+        }
+        planned.preparation = Preparation::Replace;
+        Ok(planned)
+    }
+
     /// A move to `goal`, or the one that is recorded if it leads there.
     pub(super) fn to(stored: StoredVolume, goal: Goal) -> Result<Self, Failure> {
         Self::along(stored, goal, Direction::Forward)
@@ -33,7 +97,7 @@ impl PlannedMove {
             }
             None => begun(&stored, goal, direction)?,
         };
-        Ok(Self { stored, journal })
+        Ok(Self::of(stored, journal))
     }
 
     /// The move that is recorded.
@@ -42,7 +106,7 @@ impl PlannedMove {
         let journal = stored.recorded.clone();
         let journal =
             journal.ok_or_else(|| impossible(MoveProblem::JournalGone(name).to_string()))?;
-        Ok(Self { stored, journal })
+        Ok(Self::of(stored, journal))
     }
 
     /// The move back to where the volume was before.
@@ -68,7 +132,7 @@ impl PlannedMove {
                 )));
             }
         };
-        Ok(Self { stored, journal })
+        Ok(Self::of(stored, journal))
     }
 
     /// The two moves back of a swap that has ended.
@@ -80,16 +144,13 @@ impl PlannedMove {
                 .ok_or_else(|| impossible(MoveProblem::NoClaim(name).to_string()))
         };
         let journals = (begun(&one, goal(&other)?, ARRIVED)?, begun(&other, goal(&one)?, ARRIVED)?);
-        Ok(vec![
-            Self { stored: one, journal: journals.0 },
-            Self { stored: other, journal: journals.1 },
-        ])
+        Ok(vec![Self::of(one, journals.0), Self::of(other, journals.1)])
     }
 
     /// The move back of a swap whose other move was not begun: nothing was deleted.
     pub(super) fn back_alone(stored: StoredVolume, journal: &Journal) -> Self {
         let journal = journal.undone(&stored.moved.version);
-        Self { stored, journal }
+        Self::of(stored, journal)
     }
 
     /// Whether this move is recorded already.

@@ -16,26 +16,38 @@ use crate::move_runner::{MoveRequests, StoredVolume, Written};
 /// Runs `bindery retain`.
 pub(in crate::cli) fn run(arguments: &RetainArgs) -> Result<Exit, Failure> {
     let cluster = ClusterClient::connect(&arguments.cluster)?;
-    let namespace = arguments.namespace.clone();
-    let namespace = namespace.unwrap_or_else(|| cluster.namespace().to_owned());
-    let parse = |text: &String| MovedObject::parse(text, &namespace);
-    let objects = arguments.objects.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+    let namespace = arguments.namespace.as_deref().unwrap_or(cluster.namespace());
+    let objects = MovedObject::parse_all(&arguments.objects, namespace)?;
     cluster.run(async |client| {
         let requests = MoveRequests::new(client, arguments.cluster.request_timeout);
-        let mut volumes = Vec::new();
-        for object in &objects {
-            volumes.extend(find(&requests, object).await?);
-        }
-        if let Some(moving) = volumes.iter().find(|stored| stored.recorded.is_some()) {
-            return Err(impossible(format!(
-                "PV {:?} is in a move, which sets a reclaim policy in the end; let it end, then retry; nothing was changed",
-                moving.moved.name.as_str()
-            )));
+        let volumes = find_all(&requests, &objects).await?;
+        if let Some(problem) = volumes.iter().find_map(in_move) {
+            return Err(impossible(format!("{problem}; nothing was changed")));
         }
         for stored in &volumes {
             retain(&requests, stored).await?;
         }
         Ok(Exit::Clean)
+    })
+}
+
+/// The volumes of all objects.
+pub(super) async fn find_all(
+    requests: &MoveRequests,
+    objects: &[MovedObject],
+) -> Result<Vec<StoredVolume>, Failure> {
+    let mut volumes = Vec::new();
+    for object in objects {
+        volumes.extend(find(requests, object).await?);
+    }
+    Ok(volumes)
+}
+
+/// Why a volume with a journal is not changed; nothing if it has none.
+pub(super) fn in_move(stored: &StoredVolume) -> Option<String> {
+    let name = stored.moved.name.as_str();
+    stored.recorded.as_ref().map(|_| {
+        format!("PV {name:?} is in a move, which sets a reclaim policy in the end; let it end, then retry")
     })
 }
 

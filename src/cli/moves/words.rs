@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::planned::PlannedMove;
+use super::planned::{PlannedMove, Preparation};
 use crate::cli::exit::Failure;
 use crate::cli::output::{print, readable};
 use crate::model::{ReclaimPolicy, Reservation, VolumeName};
-use crate::moves::{Journal, MoveWrite};
+use crate::moves::{Journal, MoveWrite, ReplacementWrite};
 
 /// What a move is about: one line.
 fn title(planned: &PlannedMove) -> String {
@@ -24,18 +24,50 @@ fn title(planned: &PlannedMove) -> String {
 }
 
 /// The writes that a move would make.
-pub(super) fn preview(planned: &PlannedMove, writes: &[MoveWrite]) -> String {
+pub(super) fn preview(
+    planned: &PlannedMove,
+    replacement: &[ReplacementWrite],
+    writes: &[MoveWrite],
+) -> String {
+    let recreation = match planned.preparation {
+        Preparation::Recreate(_) => Some(format!(
+            "create PV {} again with reclaim policy Retain, reserved for PVC {}",
+            planned.stored.moved.name, planned.journal.origin
+        )),
+        Preparation::None | Preparation::Replace => None,
+    };
+    let replacement = replacement.iter().map(|write| replacing(planned, write));
+    let replacement = recreation.into_iter().chain(replacement);
+    let lines = replacement.chain(writes.iter().map(|write| intended(planned, write)));
     let mut text = title(planned);
-    for (index, write) in writes.iter().enumerate() {
+    for (index, line) in lines.enumerate() {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "  {}. {}", index + 1, intended(planned, write));
+        let _ = writeln!(text, "  {}. {line}", index + 1);
     }
     text
 }
 
+/// What a write that creates a volume again does, before it is made.
+fn replacing(planned: &PlannedMove, write: &ReplacementWrite) -> String {
+    let (former, name) = (&planned.stored.moved.name, planned.volume());
+    match write {
+        ReplacementWrite::Retain => {
+            format!("set the reclaim policy of PV {former} to Retain and record the move on it")
+        }
+        ReplacementWrite::Create => format!(
+            "create PV {name} for the same storage with reclaim policy Retain, reserved for PVC {}",
+            planned.journal.origin
+        ),
+        ReplacementWrite::Record => format!("record the move on PV {name}"),
+        ReplacementWrite::DeleteClaim(key, ..) => {
+            format!("delete PVC {key}; PV {former} goes with it")
+        }
+    }
+}
+
 /// What a write does, before it is made.
 fn intended(planned: &PlannedMove, write: &MoveWrite) -> String {
-    let name = &planned.stored.moved.name;
+    let name = planned.volume();
     match write {
         MoveWrite::Record => match planned.stored.moved.policy {
             ReclaimPolicy::Retain => format!("record the move on PV {name}"),
@@ -87,11 +119,41 @@ impl<'a> Progress<'a> {
 
     /// Prints that a write was made.
     pub(super) fn made(&mut self, write: &MoveWrite) -> Result<(), Failure> {
-        let mut text = self.title.take().unwrap_or_default();
-        let line = done(&self.planned.stored.moved.name, &self.planned.journal, write);
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "  ✓ {line}");
-        print(&readable(&text))
+        let line = done(&self.planned.volume(), &self.planned.journal, write);
+        self.print(&line)
+    }
+
+    /// Prints that a volume which was gone was created again.
+    pub(super) fn recreated(&mut self) -> Result<(), Failure> {
+        let Journal { origin, .. } = &self.planned.journal;
+        let name = &self.planned.stored.moved.name;
+        self.print(&format!(
+            "PV {name} is created again with reclaim policy Retain, reserved for PVC {origin}"
+        ))
+    }
+
+    /// Prints that a write was made which creates a volume in the place of another one.
+    pub(super) fn replaced(&mut self, write: &ReplacementWrite) -> Result<(), Failure> {
+        let (former, name) = (&self.planned.stored.moved.name, self.planned.volume());
+        let line = match write {
+            ReplacementWrite::Retain => {
+                format!("PV {former} has reclaim policy Retain; the move is recorded on it")
+            }
+            ReplacementWrite::Create => {
+                format!("PV {name} is created for the same storage with reclaim policy Retain")
+            }
+            ReplacementWrite::Record => format!("the move is recorded on PV {name}"),
+            ReplacementWrite::DeleteClaim(key, ..) => {
+                format!("PVC {key} is deleted; PV {former} goes with it")
+            }
+        };
+        self.print(&line)
+    }
+
+    /// Prints a step that was made, after the title if it is the first one.
+    fn print(&mut self, line: &str) -> Result<(), Failure> {
+        let title = self.title.take().unwrap_or_default();
+        print(&readable(&format!("{title}  ✓ {line}\n")))
     }
 
     /// Prints what is left to say once the move has ended.

@@ -23,10 +23,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Runs `bindery trash empty`.
 pub(super) fn run(arguments: &TrashEmptyArgs) -> Result<Exit, Failure> {
     let cluster = ClusterClient::connect(&arguments.cluster)?;
-    let namespace = arguments.namespace.clone();
-    let namespace = namespace.unwrap_or_else(|| cluster.namespace().to_owned());
-    let parse = |text: &String| MovedObject::parse(text, &namespace);
-    let objects = arguments.objects.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+    let namespace = arguments.namespace.as_deref().unwrap_or(cluster.namespace());
+    let objects = MovedObject::parse_all(&arguments.objects, namespace)?;
     cluster.run(async |client| {
         let requests = MoveRequests::new(client, arguments.cluster.request_timeout);
         empty(&requests, &objects, arguments).await

@@ -13,13 +13,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout, timeout_at};
 
 use super::watched::TrashWatch;
+use crate::api::tombstone::TombstoneRecord;
 use crate::api::volume::{Wanted, volume};
 use crate::client::lease::LeadershipDeadline;
 use crate::config::Configuration;
 use crate::controller::metrics::ControllerMetrics;
 use crate::controller::trash::events::{TrashEvents, blocked_reason};
 use crate::model::{EffectiveClass, Reservation, VolumeClass, VolumeName};
-use crate::move_runner::MoveRequests;
+use crate::move_runner::{MoveRequests, record_tombstones};
 use crate::trash::{Clock, TrashPolicy, TrashState, TrashStep};
 use crate::trash_runner::{TrashEnd, TrashError, trash_step};
 
@@ -53,6 +54,8 @@ pub(in crate::controller) struct TrashLoopSettings {
     pub(in crate::controller) metrics: Arc<ControllerMetrics>,
     /// Whether events are stored.
     pub(in crate::controller) events: bool,
+    /// The namespace of the tombstones.
+    pub(in crate::controller) own_namespace: String,
 }
 
 /// The loop.
@@ -70,6 +73,9 @@ pub(in crate::controller) struct TrashLoop {
     /// The volumes that wait for a person, and why.
     blocked: BTreeMap<VolumeName, &'static str>,
     running: JoinSet<(VolumeName, Option<Result<TrashEnd, TrashError>>)>,
+    client: Client,
+    /// The recording of tombstones under way; those that were not recorded come back.
+    recording: JoinSet<Vec<TombstoneRecord>>,
     /// The policy by which the volumes of concern were chosen.
     policy: TrashPolicy,
     is_leading: bool,
@@ -88,6 +94,8 @@ impl TrashLoop {
             failures: BTreeMap::new(),
             blocked: BTreeMap::new(),
             running: JoinSet::new(),
+            client: client.clone(),
+            recording: JoinSet::new(),
             is_leading: false,
         }
     }
@@ -110,6 +118,7 @@ impl TrashLoop {
                         self.on_end(name, end);
                     }
                 }
+                Some(Ok(left)) = self.recording.join_next() => watch.put_tombstones(left),
             }
             self.start_due();
         }
@@ -134,6 +143,7 @@ impl TrashLoop {
             self.settings.watch.make_all_due();
         }
         self.is_leading = is_leading;
+        self.record_tombstones();
         let policy = self.settings.configuration.load().trash.clone();
         if policy != self.policy {
             match self.read_volumes().await {
@@ -147,6 +157,27 @@ impl TrashLoop {
             }
         }
         self.set_metrics();
+    }
+
+    /// Records what is left of volumes that were deleted, if this process leads.
+    fn record_tombstones(&mut self) {
+        if !self.is_leading || !self.recording.is_empty() {
+            return;
+        }
+        let records = self.settings.watch.take_tombstones();
+        if records.is_empty() {
+            return;
+        }
+        let (client, namespace) = (self.client.clone(), self.settings.own_namespace.clone());
+        self.recording.spawn(async move {
+            match record_tombstones(&client, &namespace, &records).await {
+                Ok(()) => Vec::new(),
+                Err(error) => {
+                    tracing::warn!(%error, "the record of deleted PersistentVolumes was not written; it is tried again");
+                    records
+                }
+            }
+        });
     }
 
     /// Reads all volumes again: those of concern are others now.

@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use jiff::Timestamp;
 use tokio::sync::Notify;
 
+use crate::api::tombstone::TombstoneRecord;
+use crate::api::volume::{Wanted, volume};
 use crate::binding::Observed;
 use crate::client::resource::ResourceKind;
 use crate::client::watch::{EventHandler, Unreadable};
 use crate::config::Configuration;
 use crate::controller::event_sender::EventSender;
 use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, Volume, VolumeName};
-use crate::trash::{Clock, TrashPolicy, TrashStep};
+use crate::trash::{Clock, TOMBSTONES_COUNT_MAX, TrashPolicy, TrashStep};
 use crate::trash_runner::{CopyDigest, WatchedVolume, claim_digest, watched_volume};
 
 /// What the watches have shown.
@@ -34,6 +37,8 @@ struct State {
     due: BTreeSet<VolumeName>,
     /// Those whose trash record cannot be read.
     unreadable: BTreeSet<VolumeName>,
+    /// What is left of volumes that were deleted, and is not recorded yet.
+    tombstones: Vec<TombstoneRecord>,
     /// What the list of volumes, or of claims, under way has shown.
     shown_volumes: Option<BTreeSet<VolumeName>>,
     shown_claims: Option<BTreeSet<ClaimKey>>,
@@ -139,6 +144,31 @@ impl TrashWatch {
         }
     }
 
+    /// Takes in the last text of a volume that was deleted.
+    fn bury(&self, text: &str) {
+        if self.configuration.load().trash == TrashPolicy::default() {
+            return;
+        }
+        let Ok(read) = volume(text, Wanted::Labels) else { return };
+        if let Some(record) = TombstoneRecord::of(&read.volume, text, Timestamp::now()) {
+            self.put_tombstones(vec![record]);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Takes in tombstones that are not recorded. Of too many, the oldest go.
+    pub(super) fn put_tombstones(&self, records: Vec<TombstoneRecord>) {
+        let mut state = self.lock();
+        state.tombstones.extend(records);
+        let excess = state.tombstones.len().saturating_sub(TOMBSTONES_COUNT_MAX);
+        state.tombstones.drain(..excess);
+    }
+
+    /// Takes the tombstones that are not recorded.
+    pub(super) fn take_tombstones(&self) -> Vec<TombstoneRecord> {
+        std::mem::take(&mut self.lock().tombstones)
+    }
+
     /// Takes in a claim that names a volume.
     fn show_claim(&self, key: &ClaimKey, volume: &VolumeName, text: &str) {
         let Ok(digest) = claim_digest(text) else { return };
@@ -163,7 +193,10 @@ impl TrashWatch {
     fn on_observed(&self, observed: &Observed, text: &str) {
         match observed {
             Observed::Volume(volume) => self.show(volume, text),
-            Observed::VolumeGone(name) => self.remove(name),
+            Observed::VolumeGone(name) => {
+                self.bury(text);
+                self.remove(name);
+            }
             Observed::Claim(claim) => {
                 if let Some(volume) = claim.volume.as_ref().filter(|_| self.is_active()) {
                     self.show_claim(&claim.key, volume, text);

@@ -4,6 +4,7 @@ pub(crate) mod clusters;
 pub(crate) mod interrupted;
 mod scene;
 pub(crate) mod thieves;
+pub(crate) mod tombstones;
 pub(crate) mod transfer;
 
 pub(crate) use scene::{Printed, bindery};

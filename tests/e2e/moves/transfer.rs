@@ -179,7 +179,10 @@ fn recreated(scene: &Scene<'_>) {
     let rename = ["rename", "pvc/data-db-1", "kept", "-n", from];
     let errors = scene.bindery(&rename).expect_failed(1);
     assert!(errors.contains("StatefulSet \"db\" would create PVC"), "{errors}");
-    assert!(errors.contains("to Retain first") && errors.contains("scale it to 1"), "{errors}");
+    assert!(
+        errors.contains("run `bindery retain pv/") && errors.contains("scale it to 1"),
+        "{errors}"
+    );
     let scale = Body::merge_patch(&json!({"spec": {"replicas": 1}}));
     scene.plane.request(ADMIN, Method::PATCH, &format!("{sets}/db"), scale).expect_ok();
     scene.bindery(&rename).expect_ok();

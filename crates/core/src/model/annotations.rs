@@ -87,6 +87,8 @@ pub const CLAIM_COPY: &str = "bindery.dev/claim-copy";
 pub const MOVE_UNDONE: &str = "bindery.dev/move-undone";
 /// Ours, on a volume: the claim from which it was moved last.
 pub const FORMER_CLAIM: &str = "bindery.dev/former-claim";
+/// Ours, on a volume: name and uid of the volume in whose place it was made, because that one was being deleted.
+pub const REPLACES: &str = "bindery.dev/replaces";
 /// Ours, on a volume: the trash record.
 pub const TRASH: &str = "bindery.dev/trash";
 /// Ours, on a volume: the uid of the claim after whose release it does not stay any longer.
@@ -170,6 +172,7 @@ pub fn read_as(key: &str) -> ReadAs {
         | BINDING_MODE_NOTE
         | PROVISIONER_NOTE
         | ALLOWED_NAMESPACES
+        | MOVE
         | TRASH => ReadAs::Named,
         _ if key.starts_with(VOLUME_PREFIX)
             || key.starts_with(ALLOW_PREFIX)

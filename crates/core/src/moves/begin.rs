@@ -12,6 +12,8 @@ pub struct BeginEvidence<'a> {
     pub volume: &'a MovedVolume,
     /// The journal to begin with.
     pub journal: &'a Journal,
+    /// Whether the volume, which is being deleted, is created again.
+    pub is_replaced: bool,
     /// The claim of the name in `spec.claimRef`.
     pub holder: &'a ClaimRead,
     /// The pods that name it.
@@ -31,7 +33,7 @@ pub struct BeginEvidence<'a> {
 /// Returns the problems that prevent the move; none if it can begin.
 pub fn begin_problems(seen: &BeginEvidence<'_>) -> Vec<MoveProblem> {
     let mut problems = Vec::new();
-    problems.extend(volume_problem(seen.volume));
+    problems.extend(volume_problem(seen));
     problems.extend(holder_problems(seen));
     problems.extend(target_problem(seen));
     problems.extend(namespace_problem(seen));
@@ -41,9 +43,10 @@ pub fn begin_problems(seen: &BeginEvidence<'_>) -> Vec<MoveProblem> {
     problems
 }
 
-fn volume_problem(volume: &MovedVolume) -> Option<MoveProblem> {
-    if volume.deletion == Deletion::Terminating {
-        return Some(MoveProblem::VolumeTerminating);
+fn volume_problem(seen: &BeginEvidence<'_>) -> Option<MoveProblem> {
+    let volume = seen.volume;
+    if volume.deletion == Deletion::Terminating && !seen.is_replaced {
+        return Some(MoveProblem::VolumeTerminating(volume.name.clone()));
     }
     match (&volume.reservation, &volume.phase) {
         (Reservation::Free | Reservation::Incomplete(..), _) => {
@@ -72,7 +75,8 @@ fn holder_problems(seen: &BeginEvidence<'_>) -> Vec<MoveProblem> {
     let Reservation::Held(key, uid) = &seen.volume.reservation else { return Vec::new() };
     let ClaimRead::Present(claim) = seen.holder else { return Vec::new() };
     let name = &seen.volume.name;
-    if claim.uid != *uid || key == seen.journal.goal.claim() {
+    let is_at_goal = key == seen.journal.goal.claim();
+    if claim.uid != *uid || (is_at_goal && !seen.is_replaced) {
         return Vec::new();
     }
     if !claim.names(name) {
@@ -83,7 +87,8 @@ fn holder_problems(seen: &BeginEvidence<'_>) -> Vec<MoveProblem> {
         ClaimUsers::Pods(_) | ClaimUsers::Unread => None,
     };
     let in_use = pods.map(|pods| MoveProblem::InUse(name.clone(), key.clone(), pods));
-    let recreator = seen.recreator.cloned();
+    // The replacement is reserved for its name: what is created again gets it.
+    let recreator = seen.recreator.filter(|_| !is_at_goal).cloned();
     let recreated = recreator.map(|set| MoveProblem::Recreated(name.clone(), key.clone(), set));
     in_use.into_iter().chain(recreated).collect()
 }

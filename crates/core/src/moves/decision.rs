@@ -68,7 +68,7 @@ pub enum MoveRead {
 pub fn decide_move(seen: &MoveEvidence<'_>, journal: &Journal) -> MoveStep {
     let volume = seen.volume;
     if volume.deletion == Deletion::Terminating {
-        return MoveStep::Stop(MoveProblem::VolumeTerminating);
+        return MoveStep::Stop(MoveProblem::VolumeTerminating(volume.name.clone()));
     }
     match seen.recorded {
         Some(recorded) if recorded == journal && volume.policy == ReclaimPolicy::Retain => {}
@@ -199,6 +199,13 @@ fn without_holder(seen: &MoveEvidence<'_>, journal: &Journal) -> MoveStep {
         }
         ClaimRead::Present(claim) if claim.names(&seen.volume.name) => {
             MoveStep::Write(MoveWrite::Reserve(key.clone(), claim.uid.clone()))
+        }
+        // Its owner has created it: the binder gives it the volume that is reserved for its name.
+        ClaimRead::Present(claim)
+            if claim.volume.is_none()
+                && seen.volume.reservation == Reservation::Named(key.clone()) =>
+        {
+            MoveStep::Wait(MoveWaiting::Binder(key.clone()))
         }
         ClaimRead::Present(claim) => name_taken(seen, journal, &claim.uid),
     }

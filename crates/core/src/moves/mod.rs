@@ -12,8 +12,9 @@ mod import;
 mod journal;
 mod preview;
 mod problem;
+mod replacement;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod waiting;
 
 pub use begin::{BeginEvidence, begin_problems};
@@ -29,4 +30,8 @@ pub use import::{
 pub use journal::{Direction, Goal, Journal};
 pub use preview::move_preview;
 pub use problem::MoveProblem;
+pub use replacement::{
+    ReplacementEvidence, ReplacementRead, ReplacementStep, ReplacementWrite, decide_replacement,
+    replacement_name, replacement_preview, replacement_problem,
+};
 pub use waiting::MoveWaiting;

@@ -10,7 +10,13 @@ use crate::model::{ClaimKey, ReclaimPolicy, VolumeName, VolumePhase};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MoveProblem {
     /// The volume is being deleted, which cannot be undone.
-    VolumeTerminating,
+    VolumeTerminating(VolumeName),
+    /// The volume that would be created again is of a disk of one node.
+    LocalDisk(VolumeName),
+    /// The API server would not create the volume again, for this reason.
+    VolumeDenied(VolumeName, Box<str>),
+    /// A volume of this name exists and is of other storage.
+    VolumeNameTaken(VolumeName),
     /// The volume is in another move, to this claim.
     OtherMove(ClaimKey),
     /// The volume has changed since the move was planned.
@@ -47,9 +53,28 @@ impl fmt::Display for MoveProblem {
     #[expect(clippy::too_many_lines, reason = "one sentence for each problem, and nothing else")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::VolumeTerminating => f.write_str(
-                "the PV is being deleted, which cannot be undone; its data would be deleted with its PVC if its reclaim policy \
-                 is Delete; set persistentVolumeReclaimPolicy to Retain first",
+            Self::VolumeTerminating(volume) => write!(
+                f,
+                "PV {:?} is being deleted, which cannot be undone; its data would be deleted with its PVC if its reclaim policy \
+                 is Delete; create it again under another name first: bindery rescue pv/{volume}",
+                volume.as_str()
+            ),
+            Self::LocalDisk(volume) => write!(
+                f,
+                "PV {:?} is being deleted and is of a disk of one node, for which its provisioner would create a second PV; \
+                 run `bindery retain pv/{volume}`, and copy the data while its PVC exists",
+                volume.as_str()
+            ),
+            Self::VolumeDenied(volume, reason) => write!(
+                f,
+                "PV {:?} could not be created: {reason}; solve this first",
+                volume.as_str()
+            ),
+            Self::VolumeNameTaken(volume) => write!(
+                f,
+                "PV {:?} exists and is of other storage; the PV that is being deleted would be created again under this name; \
+                 delete that one if it is not needed",
+                volume.as_str()
             ),
             Self::OtherMove(claim) => write!(
                 f,
@@ -63,17 +88,14 @@ impl fmt::Display for MoveProblem {
             ),
             Self::InUse(volume, claim, pods) => write!(
                 f,
-                "PVC \"{claim}\" is used by pods: {}; their volume would be unmounted; set persistentVolumeReclaimPolicy of PV \
-                 {:?} to Retain first, as some workloads delete their PVCs, then scale the workload to 0",
-                pods_text(pods),
-                volume.as_str()
+                "PVC \"{claim}\" is used by pods: {}; their volume would be unmounted; run `bindery retain pv/{volume}` first, as \
+                 some workloads delete their PVCs, then scale the workload to 0",
+                pods_text(pods)
             ),
             Self::Recreated(volume, claim, Recreator { name, replicas }) => write!(
                 f,
-                "StatefulSet {name:?} would create PVC \"{claim}\" again, and its pod would start with an empty PV; set \
-                 persistentVolumeReclaimPolicy of PV {:?} to Retain first, as a StatefulSet may delete its PVCs, then scale it \
-                 to {replicas}",
-                volume.as_str()
+                "StatefulSet {name:?} would create PVC \"{claim}\" again, and its pod would start with an empty PV; run \
+                 `bindery retain pv/{volume}` first, as a StatefulSet may delete its PVCs, then scale it to {replicas}"
             ),
             Self::Changed(volume) => write!(
                 f,

@@ -13,6 +13,8 @@ pub enum MoveWaiting {
     ClaimTerminating(ClaimKey, Vec<Box<str>>),
     /// The binder has not bound the claim yet.
     Binder(ClaimKey),
+    /// A volume is being deleted, and another one takes its place.
+    VolumeTerminating(VolumeName),
     /// The other volume of a swap is behind.
     PartnerNotReady(VolumeName),
 }
@@ -47,6 +49,11 @@ impl fmt::Display for MoveWaiting {
                 pods_text(pods)
             ),
             Self::Binder(claim) => write!(f, "waiting for the binder to bind PVC \"{claim}\""),
+            Self::VolumeTerminating(volume) => write!(
+                f,
+                "PV {:?} is being deleted; waiting for its finalizers: its disk may still be attached to a node",
+                volume.as_str()
+            ),
             Self::PartnerNotReady(volume) => {
                 write!(f, "waiting for the move of PV {:?}", volume.as_str())
             }

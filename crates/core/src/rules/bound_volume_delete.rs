@@ -101,10 +101,11 @@ fn deleted(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
         return None;
     }
     let text = format!(
-        "PV \"{}\" is being deleted while it is bound to PVC \"{key}\"; {}; set \
-         persistentVolumeReclaimPolicy to Retain, copy the data, and create both again",
+        "PV \"{}\" is being deleted while it is bound to PVC \"{key}\"; {}; create it again, with \
+         its data: bindery rescue pv/{}",
         volume.name,
-        consequence(&volume.policy)
+        consequence(&volume.policy),
+        volume.name
     );
     Some(Violation::new("metadata.deletionTimestamp", text).depending_on(dependency))
 }

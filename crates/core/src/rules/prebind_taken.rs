@@ -5,7 +5,7 @@ use super::judging::prebind::{OTHER_CLAIM, REQUEST_TYPES, is_reserved_for, not_a
 use super::prelude::*;
 use crate::binding::{Pairing, pairing};
 use crate::model::annotations::BOUND_BY_CONTROLLER;
-use crate::model::{Claim, Deletion, Reservation, Volume};
+use crate::model::{Claim, Deletion, ReclaimPolicy, Reservation, Volume};
 
 pub(super) static RULE: Rule = Rule {
     id: "prebind-taken",
@@ -46,6 +46,14 @@ pub(super) static RULE: Rule = Rule {
             .then(&[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")]),
     ],
     allowed: &[
+        Example::new("creating a PV in the place of one that is being deleted, for the same PVC")
+            .given(
+                "volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 held=db/data terminating\n\
+                    claim db/data 10Gi RWO volume=pv-a",
+            )
+            .creates(
+                "volume pv-b 10Gi RWO csi=disk.example.com handle=vol-1 policy=Retain for=db/data",
+            ),
         Example::new("naming an Available PV")
             .given(FREE)
             .by(Persona::VolumeViewer)
@@ -139,12 +147,19 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
         && pairing(new, claim) == Pairing::ClaimElsewhere
     {
         let other = claim.volume.as_ref()?;
+        let has = evidence.volume(other);
+        if has.present().is_some_and(|has| takes_the_place_of(new, has)) {
+            return None;
+        }
         let text = format!(
             "PVC \"{key}\" already has PV \"{other}\"; PV \"{}\" would stay reserved and unused; \
              {OTHER_CLAIM}",
             new.name
         );
-        let violation = Violation::new("spec.claimRef", text).depending_on(dependency);
+        let on_other = Dependency::on(Read::Volume(other.clone()), has);
+        let violation = Violation::new("spec.claimRef", text)
+            .depending_on(on_other)
+            .depending_on(dependency);
         let going = claim.deletion == Deletion::Terminating;
         return Some(if going { violation.as_warning() } else { violation });
     }
@@ -167,6 +182,15 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
         Violation::new("spec.claimRef", text).depending_on(on_rival).depending_on(dependency);
     let going = claim.is_some_and(|claim| claim.deletion == Deletion::Terminating);
     Some(if going { violation.as_warning() } else { violation })
+}
+
+/// Returns whether `new` is of the storage of a volume that is being deleted: once that one and its claim are gone, the next
+/// claim of the name gets the data back.
+fn takes_the_place_of(new: &Volume, other: &Volume) -> bool {
+    other.deletion == Deletion::Terminating
+        && new.policy == ReclaimPolicy::Retain
+        && new.storage.is_some()
+        && new.storage == other.storage
 }
 
 /// Returns whether `rival` is reserved for the same claim as `new`, and still of use to it.

@@ -63,7 +63,7 @@ fn metadata(object: &Value) -> Value {
 
 /// Returns a volume (its JSON) without what belongs to its cluster: its reclaim policy is Retain, and it is reserved for its
 /// claim by namespace and name.
-pub(super) fn portable_volume(volume: &Value) -> Value {
+pub(in crate::api) fn portable_volume(volume: &Value) -> Value {
     let mut spec = volume["spec"].clone();
     spec["persistentVolumeReclaimPolicy"] = json!("Retain");
     let claim = &volume["spec"]["claimRef"];

@@ -31,10 +31,8 @@ use crate::moves::{ExportEvidence, export_problems};
 /// Runs the command.
 pub(in crate::cli) fn run(arguments: &ExportArgs) -> Result<Exit, Failure> {
     let cluster = ClusterClient::connect(&arguments.cluster)?;
-    let namespace = arguments.namespace.clone();
-    let namespace = namespace.unwrap_or_else(|| cluster.namespace().to_owned());
-    let objects = arguments.objects.iter().map(|text| MovedObject::parse(text, &namespace));
-    let objects = objects.collect::<Result<Vec<_>, _>>()?;
+    let namespace = arguments.namespace.as_deref().unwrap_or(cluster.namespace());
+    let objects = MovedObject::parse_all(&arguments.objects, namespace)?;
     let (list, notes) = cluster.run(async |client| {
         let requests = MoveRequests::new(client, arguments.cluster.request_timeout);
         export(&requests, &objects, arguments.hand_over).await

@@ -318,6 +318,7 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
             may("", &["nodes"], &["get"]),
             may("storage.k8s.io", &["storageclasses"], &watch),
             may("coordination.k8s.io", &["leases"], &["get", "create", "patch"]),
+            may("", &["configmaps"], &["get", "create", "patch"]),
         ],
     });
     let reads = json!({

@@ -2,4 +2,5 @@
 
 mod cases;
 mod lives;
-mod world;
+mod replacement;
+pub(crate) mod world;

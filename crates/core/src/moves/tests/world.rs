@@ -12,7 +12,7 @@ use crate::moves::{
 
 /// A volume, its journal, and whether its data is there.
 #[derive(Clone, Debug)]
-pub(super) struct StoredVolume {
+pub(crate) struct StoredVolume {
     pub moved: MovedVolume,
     pub journal: Option<Journal>,
     /// What was before any move.
@@ -20,7 +20,7 @@ pub(super) struct StoredVolume {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct StoredClaim {
+pub(crate) struct StoredClaim {
     pub uid: Uid,
     pub version: u64,
     pub volume: Option<VolumeName>,
@@ -35,7 +35,7 @@ pub(super) struct StoredClaim {
 
 /// What a process has read for the move of one volume, and the write that it decided on.
 #[derive(Clone, Debug)]
-pub(super) struct Decided {
+pub(crate) struct Decided {
     pub volume: usize,
     pub journal: Journal,
     pub read: MovedVolume,
@@ -43,20 +43,20 @@ pub(super) struct Decided {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct World {
+pub(crate) struct World {
     pub volumes: Vec<StoredVolume>,
     pub claims: BTreeMap<ClaimKey, StoredClaim>,
     /// Names everything that is created or changed.
     count: u64,
 }
 
-pub(super) fn key(name: &str) -> ClaimKey {
+pub(crate) fn key(name: &str) -> ClaimKey {
     ClaimKey::new("db", name)
 }
 
 impl World {
     /// Bound pairs of these names.
-    pub(super) fn with_pairs(names: &[&str], policy: &ReclaimPolicy) -> Self {
+    pub(crate) fn with_pairs(names: &[&str], policy: &ReclaimPolicy) -> Self {
         let mut world = Self::default();
         for name in names {
             let uid = world.uid();
@@ -97,13 +97,13 @@ impl World {
     }
 
     /// A write to a volume gives it a new version.
-    pub(super) fn touch(&mut self, volume: usize) {
+    pub(crate) fn touch(&mut self, volume: usize) {
         let version = ResourceVersion::new(self.next().to_string());
         self.volumes[volume].moved.version = version;
     }
 
     /// The journal with which the move of a volume to `goal` begins.
-    pub(super) fn journal(
+    pub(crate) fn journal(
         &self,
         volume: usize,
         goal: Goal,
@@ -122,7 +122,7 @@ impl World {
         })
     }
 
-    fn state(&self, key: &ClaimKey) -> ClaimRead {
+    pub(crate) fn state(&self, key: &ClaimKey) -> ClaimRead {
         match self.claims.get(key) {
             None => ClaimRead::Absent,
             Some(claim) => ClaimRead::Present(LiveClaim {
@@ -155,7 +155,7 @@ impl World {
     }
 
     /// Reads until a process knows the next step; what it read may be old when it writes.
-    pub(super) fn decide(&self, volume: usize, intended: Option<&Journal>) -> Option<Decided> {
+    pub(crate) fn decide(&self, volume: usize, intended: Option<&Journal>) -> Option<Decided> {
         let stored = &self.volumes[volume];
         let journal = intended.or(stored.journal.as_ref())?.clone();
         let (mut holder, mut target, mut abandoned) =
@@ -193,7 +193,7 @@ impl World {
     }
 
     /// Sends the write that was decided; the API server rejects it if the object has changed since. Whether it was made.
-    pub(super) fn write(&mut self, decided: &Decided) -> bool {
+    pub(crate) fn write(&mut self, decided: &Decided) -> bool {
         let Decided { volume, journal, read, step } = decided;
         let MoveStep::Write(write) = step else { return false };
         let is_fresh = self.volumes[*volume].moved.version == read.version;
@@ -244,7 +244,7 @@ impl World {
     }
 
     /// Creates a claim, if there is none of its name.
-    pub(super) fn create(
+    pub(crate) fn create(
         &mut self,
         key: &ClaimKey,
         volume: Option<&VolumeName>,
@@ -267,7 +267,7 @@ impl World {
     }
 
     /// Deletes a claim; while a pod uses it, it only is Terminating.
-    pub(super) fn delete(&mut self, key: &ClaimKey) {
+    pub(crate) fn delete(&mut self, key: &ClaimKey) {
         let version = self.next();
         match self.claims.get_mut(key) {
             Some(claim) if claim.is_used => {
@@ -281,7 +281,7 @@ impl World {
     }
 
     /// A pod starts or ends with the claim. It starts only with one that is bound and stays.
-    pub(super) fn set_used(&mut self, key: &ClaimKey, is_used: bool) {
+    pub(crate) fn set_used(&mut self, key: &ClaimKey, is_used: bool) {
         let Some(claim) = self.claims.get_mut(key) else { return };
         if is_used && (!claim.is_bound || claim.deletion == Deletion::Terminating) {
             return;
@@ -295,7 +295,7 @@ impl World {
     /// The in-tree binder syncs everything once. Returns whether it changed anything.
     ///
     /// Kubernetes: `pv_controller.go`, `syncVolume`, `syncUnboundClaim`, `syncBoundClaim`.
-    pub(super) fn bind(&mut self) -> bool {
+    pub(crate) fn bind(&mut self) -> bool {
         let volumes: Vec<bool> =
             (0..self.volumes.len()).map(|volume| self.sync_volume(volume)).collect();
         let keys: Vec<ClaimKey> = self.claims.keys().cloned().collect();
@@ -329,10 +329,10 @@ impl World {
         let Some(claim) = self.claims.get_mut(key) else { return false };
         let found = self.volumes.iter().position(|stored| match &claim.volume {
             Some(name) => stored.moved.name == *name,
-            None => stored.moved.reservation == Reservation::Free,
+            None => is_open(&stored.moved.reservation, key),
         });
         let Some(stored) = found.map(|volume| &mut self.volumes[volume]) else { return false };
-        let is_free = stored.moved.reservation == Reservation::Free;
+        let is_free = is_open(&stored.moved.reservation, key);
         let is_ours = stored.moved.reservation.uid() == Some(&claim.uid);
         if !(is_free || is_ours) || (claim.is_bound && is_ours) {
             return false;
@@ -346,4 +346,9 @@ impl World {
         }
         true
     }
+}
+
+/// Whether the binder gives a volume with this reservation to a claim of this name.
+fn is_open(reservation: &Reservation, key: &ClaimKey) -> bool {
+    *reservation == Reservation::Free || *reservation == Reservation::Named(key.clone())
 }

@@ -1,0 +1,199 @@
+//! Finds the volumes that a rescue is about.
+
+use super::find::{is_left_by, is_terminating, left_key, names, was_moved};
+use super::labels::LabelTerms;
+use super::object::MovedObject;
+use super::planned::{PlannedMove, impossible};
+use crate::api::moves::{is_in_import, recorded_copy};
+use crate::cli::exit::Failure;
+use crate::cli::output::eprint_line;
+use crate::model::{ClaimKey, ClaimPhase, VolumeName, VolumePhase};
+use crate::move_runner::{MoveRequests, StoredVolume, is_replacement_of};
+use crate::moves::{Goal, MoveProblem};
+
+/// The moves that create deleted claims again. `labels` leaves out claims that do not have them.
+pub(super) async fn rescue(
+    requests: &MoveRequests,
+    object: &MovedObject,
+    labels: &LabelTerms,
+    to: Option<&ClaimKey>,
+) -> Result<Vec<PlannedMove>, Failure> {
+    match object {
+        MovedObject::Volume(name) => of_volume(requests, name, to).await,
+        MovedObject::Claim(key) => of_claim(requests, key, to).await,
+        MovedObject::Namespace(_) if to.is_some() => Err(Failure::usage(
+            "--to names one PVC, and ns/NAME stands for many; leave out one of them",
+        )),
+        MovedObject::Namespace(name) => of_namespace(requests, name, labels).await,
+    }
+}
+
+async fn of_volume(
+    requests: &MoveRequests,
+    name: &VolumeName,
+    to: Option<&ClaimKey>,
+) -> Result<Vec<PlannedMove>, Failure> {
+    let Some(stored) = requests.volume(name).await? else {
+        return of_replacement(requests, name, to).await;
+    };
+    if stored.recorded.is_none() && is_in_import(&stored.object) {
+        return of_tombstone(requests, name, to).await;
+    }
+    let is_bound = stored.moved.phase == VolumePhase::Bound;
+    if stored.recorded.is_none() && is_bound && !is_terminating(&stored) {
+        return Err(impossible(format!(
+            "PV {:?} is Bound: its PVC was not deleted; to move it, use: bindery transfer",
+            name.as_str()
+        )));
+    }
+    let key = stored.moved.reservation.key().cloned();
+    let key = key.ok_or_else(|| impossible(MoveProblem::NoClaim(name.clone()).to_string()))?;
+    Ok(vec![PlannedMove::rescue(stored, goal(&key, to))?])
+}
+
+/// The move of the volume that was created in the place of this one, which is gone.
+async fn of_replacement(
+    requests: &MoveRequests,
+    former: &VolumeName,
+    to: Option<&ClaimKey>,
+) -> Result<Vec<PlannedMove>, Failure> {
+    let mut volumes = requests.volumes().await?;
+    volumes.retain(|stored| is_replacement_of(stored, former));
+    match volumes.pop() {
+        None => of_tombstone(requests, former, to).await,
+        Some(stored) if stored.recorded.is_some() => Ok(vec![PlannedMove::resumed(stored)?]),
+        Some(stored) if stored.moved.phase == VolumePhase::Bound => Ok(Vec::new()),
+        Some(stored) => Err(impossible(format!(
+            "PV {:?} is gone, and PV {:?} was created in its place; rescue that one",
+            former.as_str(),
+            stored.moved.name.as_str()
+        ))),
+    }
+}
+
+/// The move of a volume that is gone, from what the controller has recorded of it.
+async fn of_tombstone(
+    requests: &MoveRequests,
+    name: &VolumeName,
+    to: Option<&ClaimKey>,
+) -> Result<Vec<PlannedMove>, Failure> {
+    let left = requests.tombstones().await?.into_iter().find(|left| left.name() == *name);
+    let left = left.ok_or_else(|| {
+        impossible(format!(
+            "PV {:?} does not exist, and nothing is recorded of it; check the name; with the trash, the controller records PVs \
+             that are deleted while their storage stays, for 30 days",
+            name.as_str()
+        ))
+    })?;
+    Ok(vec![PlannedMove::recreation(left, to)?])
+}
+
+async fn of_claim(
+    requests: &MoveRequests,
+    key: &ClaimKey,
+    to: Option<&ClaimKey>,
+) -> Result<Vec<PlannedMove>, Failure> {
+    let volumes = requests.volumes().await?;
+    if to.is_some_and(|to| volumes.iter().any(|stored| was_moved(stored, key, to))) {
+        return Ok(Vec::new());
+    }
+    let mut left = left(volumes);
+    left.retain(|stored| is_left_by(stored, key));
+    match <[StoredVolume; 1]>::try_from(left) {
+        Ok([stored]) => Ok(vec![PlannedMove::rescue(stored, goal(key, to))?]),
+        Err(left) if left.is_empty() && is_bound(requests, key).await? => Ok(Vec::new()),
+        Err(left) if left.is_empty() => Err(impossible(format!(
+            "no PV is left from a deleted PVC \"{key}\"; it exists, or its PV was deleted with it; `bindery explain \
+             pvc/{key}` shows which"
+        ))),
+        Err(left) => Err(impossible(format!(
+            "{} PVs are left from PVCs \"{key}\" that were deleted one after another: {}; rescue the one with the data \
+             that you need, as pv/NAME",
+            left.len(),
+            names(&left.iter().collect::<Vec<_>>())
+        ))),
+    }
+}
+
+async fn of_namespace(
+    requests: &MoveRequests,
+    namespace: &str,
+    labels: &LabelTerms,
+) -> Result<Vec<PlannedMove>, Failure> {
+    let volumes = requests.volumes().await?;
+    let mut moves = Vec::new();
+    for stored in left(volumes) {
+        let key = left_key(&stored).filter(|key| *key.namespace == *namespace).cloned();
+        let Some(key) = key else { continue };
+        let claim = requests.claim(&key).await?;
+        let copy = recorded_copy(&stored.object);
+        let claim_labels = match (&copy, &claim) {
+            (Some(copy), _) => &copy["labels"],
+            (None, Some(claim)) => &claim.object["metadata"]["labels"],
+            (None, None) => &serde_json::Value::Null,
+        };
+        if !labels.admit(claim_labels) {
+            continue;
+        }
+        // A transfer that has begun is not a rescue.
+        let recorded = stored.recorded.as_ref();
+        let is_other = recorded.is_some_and(|journal| *journal.goal.claim() != key);
+        let has_claim = recorded.is_none() && claim.is_some();
+        if is_other || (has_claim && !is_terminating(&stored)) {
+            let name = stored.moved.name.as_str();
+            eprint_line(&format!(
+                "PV {name:?} is left out: PVC \"{key}\" exists, or a move leads to it"
+            ));
+            continue;
+        }
+        moves.push(PlannedMove::rescue(stored, Goal::Claim(key))?);
+    }
+    if moves.is_empty() {
+        return Err(impossible(format!(
+            "no PV is left from a deleted PVC of Namespace {namespace:?}{labels}; nothing can be rescued"
+        )));
+    }
+    unambiguous(moves)
+}
+
+fn goal(key: &ClaimKey, to: Option<&ClaimKey>) -> Goal {
+    Goal::Claim(to.unwrap_or(key).clone())
+}
+
+/// The volumes, without those that take the place of another one that is still there.
+fn left(volumes: Vec<StoredVolume>) -> Vec<StoredVolume> {
+    let terminating: Vec<VolumeName> = volumes
+        .iter()
+        .filter(|stored| is_terminating(stored))
+        .map(|stored| stored.moved.name.clone())
+        .collect();
+    let takes_place =
+        |stored: &StoredVolume| terminating.iter().any(|name| is_replacement_of(stored, name));
+    volumes.into_iter().filter(|stored| !takes_place(stored)).collect()
+}
+
+/// The moves, if no two lead to one claim.
+fn unambiguous(moves: Vec<PlannedMove>) -> Result<Vec<PlannedMove>, Failure> {
+    let mut keys: Vec<&ClaimKey> =
+        moves.iter().map(|planned| planned.journal.goal.claim()).collect();
+    keys.sort_unstable();
+    let twice: Vec<String> = keys
+        .windows(2)
+        .filter(|pair| pair[0] == pair[1])
+        .map(|pair| format!("\"{}\"", pair[0]))
+        .collect();
+    if twice.is_empty() {
+        return Ok(moves);
+    }
+    Err(impossible(format!(
+        "several PVs are left from PVCs {} that were deleted one after another; rescue the one of each that you need, as \
+         pv/NAME, first",
+        twice.join(", ")
+    )))
+}
+
+/// Whether the claim exists and is bound.
+async fn is_bound(requests: &MoveRequests, key: &ClaimKey) -> Result<bool, Failure> {
+    let claim = requests.claim(key).await?;
+    Ok(claim.is_some_and(|claim| claim.claim.phase == ClaimPhase::Bound))
+}

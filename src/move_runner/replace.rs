@@ -1,0 +1,135 @@
+//! One step of making a volume again that is being deleted.
+
+use super::advance::new_copy;
+use super::error::MoveError;
+use super::requests::{MoveRequests, StoredClaim, StoredVolume, Written};
+use crate::api::moves::{is_replacement, record_patch, recorded_copy, replacement_manifest};
+use crate::model::{Reservation, VolumeName};
+use crate::moves::{
+    ClaimRead, ClaimUsers, Journal, MoveProblem, MoveWaiting, MovedVolume, ReplacementEvidence,
+    ReplacementRead, ReplacementStep, ReplacementWrite, decide_replacement, replacement_name,
+};
+
+/// How far a replacement has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplacementAdvance {
+    /// This write was made.
+    Made(ReplacementWrite),
+    /// An object has changed between the read and the write: the step is decided again.
+    Changed,
+    /// It waits for this.
+    Waiting(MoveWaiting),
+    /// A person has to solve this.
+    Stopped(MoveProblem),
+    /// The former volume is gone: the move of the replacement goes on.
+    Ended,
+}
+
+/// Returns whether `stored` was made in the place of the volume of this name.
+pub fn is_replacement_of(stored: &StoredVolume, former: &VolumeName) -> bool {
+    is_replacement(&stored.object, former, None)
+}
+
+/// Makes the next step of replacing `former`, as it was read first, for the move that `journal` describes.
+///
+/// # Errors
+///
+/// A request failed. Whether its write was made shows in the next call.
+pub async fn advance_replacement(
+    requests: &MoveRequests,
+    former: &StoredVolume,
+    journal: &Journal,
+) -> Result<ReplacementAdvance, MoveError> {
+    let seen = Seen::read(requests, former).await?;
+    let recorded = seen.former.as_ref().map(|former| (&former.moved, former.recorded.as_ref()));
+    let evidence = ReplacementEvidence {
+        former: recorded,
+        name: &seen.name,
+        replacement: &seen.replacement,
+        holder: &seen.holder,
+        users: &seen.users,
+    };
+    let write = match decide_replacement(&evidence, journal) {
+        ReplacementStep::Wait(waiting) => return Ok(ReplacementAdvance::Waiting(waiting)),
+        ReplacementStep::Stop(problem) => return Ok(ReplacementAdvance::Stopped(problem)),
+        ReplacementStep::Move => return Ok(ReplacementAdvance::Ended),
+        ReplacementStep::Write(write) => write,
+    };
+    Ok(match seen.write(requests, journal, &write).await? {
+        Written::Made => ReplacementAdvance::Made(write),
+        Written::Stale => ReplacementAdvance::Changed,
+    })
+}
+
+/// What was read for one step.
+struct Seen {
+    name: VolumeName,
+    /// The volume that is being deleted; absent once it is gone.
+    former: Option<StoredVolume>,
+    replacement: ReplacementRead,
+    replacement_volume: Option<MovedVolume>,
+    holder: ClaimRead,
+    users: ClaimUsers,
+}
+
+impl Seen {
+    async fn read(requests: &MoveRequests, first: &StoredVolume) -> Result<Self, MoveError> {
+        let (former_name, uid) = (&first.moved.name, &first.moved.uid);
+        let name = replacement_name(former_name, uid);
+        let former = requests.volume(former_name).await?;
+        // Another one of its name is made by somebody else.
+        let former = former.filter(|former| former.moved.uid == *uid);
+        let stored = requests.volume(&name).await?;
+        let replacement = match &stored {
+            None => ReplacementRead::Absent,
+            Some(stored) if is_replacement(&stored.object, former_name, Some(uid)) => {
+                let (deletion, is_recorded) = (stored.moved.deletion, stored.recorded.is_some());
+                ReplacementRead::Present { deletion, is_recorded }
+            }
+            Some(_) => ReplacementRead::Foreign,
+        };
+        let (holder, users) = match &first.moved.reservation {
+            Reservation::Held(key, _) => {
+                let holder = StoredClaim::state(requests.claim(key).await?.as_ref());
+                (holder, requests.users(key).await?)
+            }
+            Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(..) => {
+                (ClaimRead::Absent, ClaimUsers::Unread)
+            }
+        };
+        let replacement_volume = stored.map(|stored| stored.moved);
+        Ok(Self { name, former, replacement, replacement_volume, holder, users })
+    }
+
+    async fn write(
+        &self,
+        requests: &MoveRequests,
+        journal: &Journal,
+        write: &ReplacementWrite,
+    ) -> Result<Written, MoveError> {
+        // Each of these follows from the former volume.
+        let Some(former) = &self.former else { return Ok(Written::Stale) };
+        match write {
+            ReplacementWrite::Retain => {
+                let copy = new_copy(requests, former).await?;
+                let patch = record_patch(&former.moved, journal, copy.as_ref());
+                requests.patch_volume(&former.moved.name, &patch).await
+            }
+            ReplacementWrite::Create => {
+                let manifest = replacement_manifest(&former.object, &self.name, &former.moved.uid);
+                requests.create_volume(&self.name, &manifest).await
+            }
+            ReplacementWrite::Record => {
+                let Some(replacement) = &self.replacement_volume else {
+                    return Ok(Written::Stale);
+                };
+                let copy = recorded_copy(&former.object);
+                let patch = record_patch(replacement, journal, copy.as_ref());
+                requests.patch_volume(&self.name, &patch).await
+            }
+            ReplacementWrite::DeleteClaim(key, uid, version) => {
+                requests.delete_claim(key, uid, version).await
+            }
+        }
+    }
+}

@@ -4,9 +4,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::watched::recorded;
-use crate::api::moves::{claim_copy, recorded_copy};
+use crate::api::moves::{claim_copy, is_moving, recorded_copy};
 use crate::api::trash::{is_emptied, own_keep, trash_patch};
-use crate::model::annotations::MOVE;
 use crate::model::{Reservation, VolumeName};
 use crate::move_runner::{MoveError, MoveRequests, StoredClaim, StoredVolume, Written};
 use crate::moves::ClaimRead;
@@ -118,7 +117,7 @@ impl<'a> Seen<'a> {
         let annotations = &self.stored.object["metadata"]["annotations"];
         TrashEvidence {
             volume: &self.stored.moved,
-            is_moving: annotations.get(MOVE).is_some(),
+            is_moving: is_moving(annotations, &self.stored.moved.uid),
             record: self.record.as_ref(),
             retention: self.retention,
             is_emptied: is_emptied(annotations, self.record.as_ref()),

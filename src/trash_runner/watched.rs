@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api::digest::Digest;
-use crate::api::moves::{claim_copy, recorded_copy};
+use crate::api::moves::{claim_copy, is_moving, recorded_copy};
 use crate::api::trash::{is_emptied, own_keep, trash_record};
-use crate::model::annotations::{MOVE, TRASH};
+use crate::model::annotations::TRASH;
 use crate::model::{EffectiveClass, ReclaimPolicy, Uid, Volume};
 use crate::moves::{ClaimRead, MovedVolume};
 use crate::trash::{
@@ -92,7 +92,7 @@ pub fn watched_volume(
         bytes: i64::try_from(volume.capacity.rounded_up_units()).unwrap_or(i64::MAX),
         own: own_keep(&annotations),
         is_emptied: is_emptied(&annotations, record.as_ref()),
-        is_moving: annotations.get(MOVE).is_some(),
+        is_moving: is_moving(&annotations, &moved.uid),
         // Without a record, no copy is compared.
         copy: record.as_ref().and_then(|_| copy_digest(&annotations, &moved.uid)),
         record,

@@ -1,7 +1,9 @@
 //! The journal of a move: the annotation of a volume, as JSON.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::model::annotations::MOVE;
 use crate::model::{ClaimKey, ReclaimPolicy, ResourceVersion, Uid, VolumeName};
 use crate::moves::{Direction, Goal, Journal};
 
@@ -78,6 +80,13 @@ pub fn journal(text: &str, volume: &Uid) -> Result<Option<Journal>, serde_json::
     }))
 }
 
+/// Returns whether the volume with this uid is in a move. `annotations` is its JSON. One whose journal cannot be read may be in
+/// one.
+pub fn is_moving(annotations: &Value, volume: &Uid) -> bool {
+    let text = annotations.get(MOVE).map(|text| text.as_str().unwrap_or_default());
+    text.is_some_and(|text| journal(text, volume).map_or(true, |journal| journal.is_some()))
+}
+
 /// Returns the text of the annotation that records `journal` on the volume with this uid.
 pub fn journal_text(journal: &Journal, volume: &Uid) -> String {
     let swap_with = match &journal.goal {
@@ -105,6 +114,8 @@ pub fn journal_text(journal: &Journal, volume: &Uid) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -122,9 +133,13 @@ mod tests {
             let text = journal_text(&written, &uid);
             assert_eq!(journal(&text, &uid).unwrap(), Some(written));
             assert_eq!(journal(&text, &Uid::new("v2")).unwrap(), None, "it was copied");
+            let annotations = json!({MOVE: text});
+            assert!(is_moving(&annotations, &uid));
+            assert!(!is_moving(&annotations, &Uid::new("v2")), "it was copied");
         }
         for text in ["", "{}", "[]", r#"{"reclaimPolicy":"Delete","claim":{},"to":{}}"#] {
             assert!(journal(text, &Uid::new("v1")).is_err(), "{text}");
+            assert!(is_moving(&json!({MOVE: text}), &Uid::new("v1")), "{text}");
         }
     }
 }

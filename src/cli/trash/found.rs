@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::api::moves::is_moving;
 use crate::api::trash::trash_record;
 use crate::api::volume::{Wanted, volume};
 use crate::cli::exit::Failure;
-use crate::model::annotations::{MOVE, TRASH};
+use crate::model::annotations::TRASH;
 use crate::model::{ClaimKey, VolumeClass, VolumeName, VolumePhase};
 use crate::move_runner::MoveRequests;
 use crate::moves::MovedVolume;
@@ -64,7 +65,7 @@ impl TrashedVolume {
         };
         let capacity = object["spec"]["capacity"]["storage"].as_str().unwrap_or_default();
         let capacity = capacity.to_owned();
-        let is_moving = object["metadata"]["annotations"].get(MOVE).is_some();
+        let is_moving = is_moving(&object["metadata"]["annotations"], &moved.uid);
         Ok(is_released.then_some(Self { moved, claim, class, capacity, record, is_moving }))
     }
 }

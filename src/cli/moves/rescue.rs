@@ -138,7 +138,9 @@ async fn of_namespace(
         // A transfer that has begun is not a rescue.
         let recorded = stored.recorded.as_ref();
         let is_other = recorded.is_some_and(|journal| *journal.goal.claim() != key);
-        let has_claim = recorded.is_none() && claim.is_some();
+        // One that has no volume is a problem of the move: a workload may have created it again.
+        let has_volume = claim.as_ref().is_some_and(|claim| claim.claim.volume.is_some());
+        let has_claim = recorded.is_none() && has_volume;
         if is_other || (has_claim && !is_terminating(&stored)) {
             let name = stored.moved.name.as_str();
             eprint_line(&format!(

@@ -206,7 +206,7 @@ fn everything_that_stands_against_a_move_is_reported_before_its_first_write() {
     let claim = format!("pvc/{from}/data");
     let taken = format!("{}/taken", scene.to());
     for (to, expected) in [
-        (&*taken, ["is used by pods: \"user\"", "exists and has another volume"]),
+        (&*taken, ["is used by pods: \"user\"", "exists and has no volume"]),
         ("no-such-namespace", ["is used by pods: \"user\"", "does not exist; create it first"]),
     ] {
         let errors = scene.bindery(&["transfer", &claim, "--to", to]).expect_failed(1);

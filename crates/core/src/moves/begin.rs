@@ -96,8 +96,15 @@ fn holder_problems(seen: &BeginEvidence<'_>) -> Vec<MoveProblem> {
 fn target_problem(seen: &BeginEvidence<'_>) -> Option<MoveProblem> {
     let key = seen.journal.goal.claim();
     match (seen.target, &seen.journal.goal) {
+        // The binder gives it the volume, which is reserved for its name.
+        (ClaimRead::Present(claim), Goal::Claim(_))
+            if claim.volume.is_none()
+                && seen.volume.reservation == Reservation::Named(key.clone()) =>
+        {
+            None
+        }
         (ClaimRead::Present(claim), Goal::Claim(_)) if !claim.names(&seen.volume.name) => {
-            Some(MoveProblem::NameTaken(key.clone()))
+            Some(MoveProblem::name_taken(key, claim))
         }
         (ClaimRead::Present(_) | ClaimRead::Absent | ClaimRead::Unread, _) => None,
     }

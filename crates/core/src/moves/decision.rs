@@ -207,17 +207,17 @@ fn without_holder(seen: &MoveEvidence<'_>, journal: &Journal) -> MoveStep {
         {
             MoveStep::Wait(MoveWaiting::Binder(key.clone()))
         }
-        ClaimRead::Present(claim) => name_taken(seen, journal, &claim.uid),
+        ClaimRead::Present(claim) => name_taken(seen, journal, claim),
     }
 }
 
-/// The name to which the move leads is that of a claim with another volume.
-fn name_taken(seen: &MoveEvidence<'_>, journal: &Journal, uid: &Uid) -> MoveStep {
-    let taken = MoveStep::Stop(MoveProblem::NameTaken(journal.goal.claim().clone()));
+/// The name to which the move leads is that of a claim that does not name the volume.
+fn name_taken(seen: &MoveEvidence<'_>, journal: &Journal, claim: &LiveClaim) -> MoveStep {
+    let taken = MoveStep::Stop(MoveProblem::name_taken(journal.goal.claim(), claim));
     let Goal::Swap(_, partner) = &journal.goal else { return taken };
     match seen.partner {
         SwapPartner::None | SwapPartner::Unread => MoveStep::Read(MoveRead::Partner),
-        SwapPartner::Ready(former) if former == uid => {
+        SwapPartner::Ready(former) if *former == claim.uid => {
             MoveStep::Wait(MoveWaiting::PartnerNotReady(partner.clone()))
         }
         SwapPartner::Ready(_) | SwapPartner::NotReady => taken,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::evidence::Recreator;
+use super::evidence::{LiveClaim, Recreator};
 use super::waiting::pods_text;
 use crate::model::{ClaimKey, ReclaimPolicy, VolumeName, VolumePhase};
 
@@ -27,6 +27,8 @@ pub enum MoveProblem {
     BeingDeleted(VolumeName, ReclaimPolicy),
     /// A claim of this name exists and has another volume.
     NameTaken(ClaimKey),
+    /// A claim of this name exists and has no volume.
+    NamePending(ClaimKey),
     /// The claim of the volume is used by these pods.
     InUse(VolumeName, ClaimKey, Vec<Box<str>>),
     /// The claim of the volume would be created again by this StatefulSet.
@@ -47,6 +49,14 @@ pub enum MoveProblem {
     NotPermitted(Box<str>),
     /// The API server would not create the claim, for this reason.
     CreateDenied(ClaimKey, Box<str>),
+}
+
+impl MoveProblem {
+    /// The problem of a name that is that of this claim, which does not name the volume.
+    pub(super) fn name_taken(key: &ClaimKey, claim: &LiveClaim) -> Self {
+        let problem = if claim.volume.is_some() { Self::NameTaken } else { Self::NamePending };
+        problem(key.clone())
+    }
 }
 
 impl fmt::Display for MoveProblem {
@@ -85,6 +95,11 @@ impl fmt::Display for MoveProblem {
                 f,
                 "PVC \"{claim}\" exists and has another volume; a PVC has one volume for life; choose another name with --to, \
                  or rename that PVC first"
+            ),
+            Self::NamePending(claim) => write!(
+                f,
+                "PVC \"{claim}\" exists and has no volume, as one that a workload has created again; it would get another PV; \
+                 scale its workload to 0, delete that PVC, then run the command again"
             ),
             Self::InUse(volume, claim, pods) => write!(
                 f,

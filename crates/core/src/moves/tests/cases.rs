@@ -60,7 +60,7 @@ fn a_claim_that_is_used_is_not_deleted() {
 fn a_name_that_is_taken_stops_the_move_and_undo_brings_the_claim_back() {
     let (mut world, journal) = world();
     assert!(world.create(&key("c"), None, false));
-    let taken = MoveStep::Stop(MoveProblem::NameTaken(key("c")));
+    let taken = MoveStep::Stop(MoveProblem::NamePending(key("c")));
     assert_eq!(run(&mut world, &journal), Some(taken));
     let other = world.journal(0, Goal::Claim(key("d")), Direction::Forward);
     assert_eq!(

@@ -64,6 +64,9 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         moves::thieves::CASES,
         moves::tombstones::CASES,
         moves::clusters::CASES,
+        moves::replicas::CASES,
+        moves::restores::backup::CASES,
+        moves::restores::etcd::CASES,
         &local_disks::cases(),
     ]
     .concat()

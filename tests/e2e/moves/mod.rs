@@ -2,9 +2,12 @@
 
 pub(crate) mod clusters;
 pub(crate) mod interrupted;
+pub(crate) mod replicas;
+pub(crate) mod restores;
 mod scene;
 pub(crate) mod thieves;
 pub(crate) mod tombstones;
 pub(crate) mod transfer;
+mod trash;
 
 pub(crate) use scene::{Printed, bindery};

@@ -8,7 +8,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 
 use crate::eventually::eventually;
-use crate::plane::persona::ADMIN;
+use crate::plane::persona::{ADMIN, STORAGE_ADMIN};
 use crate::plane::{Body, Objects, Pair, Plane, claim_path, volume_path};
 
 /// How long the machine may take to do what takes milliseconds.
@@ -119,6 +119,25 @@ impl<'a> Scene<'a> {
         assert_eq!(volume["spec"]["persistentVolumeReclaimPolicy"], policy, "{volume}");
         assert_eq!(volume.pointer(MOVE), None, "{volume}");
         stored
+    }
+
+    /// Sets how long a volume stays in the trash.
+    pub(super) fn keep(&self, name: &str, time: &str) {
+        let keep = json!({"metadata": {"annotations": {"bindery.dev/keep": time}}});
+        let path = volume_path(&self.objects.name(name));
+        self.plane.request(ADMIN, Method::PATCH, &path, Body::merge_patch(&keep)).expect_ok();
+    }
+
+    /// Waits until our rules judge writes to the volume of a pair that is bound.
+    pub(super) fn await_rules(&self, name: &str) {
+        let path = format!("{}?dryRun=All", volume_path(&self.objects.name(name)));
+        eventually("the rules are in force", PATIENCE, || {
+            let free = Body::merge_patch(&json!({"spec": {"claimRef": null}}));
+            let reply = self.plane.request(STORAGE_ADMIN, Method::PATCH, &path, free);
+            let is_denied =
+                reply.code == 403 && reply.to_string().contains("[bound-volume-claim-ref]");
+            if is_denied { Ok(()) } else { Err(reply.to_string()) }
+        });
     }
 
     /// Deletes a claim, and waits until its volume is Released.

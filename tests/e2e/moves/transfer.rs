@@ -136,12 +136,7 @@ fn our_own_rules_pass_every_step_and_deny_the_sequence_by_hand() {
     let _installed = Installed::under(all_on(), &plane, Registered::Everything);
     // By hand: the PV is pointed at the new claim while the former one has it, or at none.
     let path = volume_path(&scene.objects.name("one"));
-    eventually("the rules are in force", PATIENCE, || {
-        let free = json!({"spec": {"claimRef": null}});
-        let reply = plane.request(STORAGE_ADMIN, Method::PATCH, &path, Body::merge_patch(&free));
-        let is_denied = reply.code == 403 && reply.to_string().contains("[bound-volume-claim-ref]");
-        if is_denied { Ok(()) } else { Err(reply.to_string()) }
-    });
+    scene.await_rules("one");
     let named = json!({"spec": {"claimRef": {"namespace": to, "name": "one", "uid": null}}});
     let reply = plane.request(STORAGE_ADMIN, Method::PATCH, &path, Body::merge_patch(&named));
     assert!(reply.expect_denied(403).contains("[bound-volume-claim-ref]"));

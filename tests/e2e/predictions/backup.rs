@@ -24,7 +24,8 @@ const CLAIM: &str = "data";
 fn a_backup_is_restored_as_the_page_says() {
     let folder = tempfile::tempdir().unwrap();
     let blocks = fenced(PAGE, "sh");
-    let [export, keep_old, out_of_trash, retain, apply, look, keep, again] = blocks.as_slice()
+    let [export, keep_old, out_of_trash, retain, apply, look, keep, again, _of_etcd] =
+        blocks.as_slice()
     else {
         panic!("the page has other blocks: {blocks:?}")
     };

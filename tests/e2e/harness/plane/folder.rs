@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -53,6 +54,13 @@ impl Folder {
         Ok(path)
     }
 
+    /// Copies a folder in it, in the place of what has the other name.
+    pub(crate) fn copy(&self, from: &str, to: &str) -> Result<(), String> {
+        drop(fs::remove_dir_all(self.0.join(to)));
+        copy_folder(&self.0.join(from), &self.0.join(to))
+            .map_err(|error| format!("cannot copy {from} to {to}: {error}"))
+    }
+
     /// Removes it with everything in it. What cannot be removed now, a later run sweeps.
     pub(crate) fn remove(&self) {
         drop(fs::remove_dir_all(&self.0));
@@ -63,6 +71,20 @@ impl Folder {
 pub(crate) fn secret() -> String {
     let draw = || RandomState::new().hash_one(process::id());
     format!("{:016x}{:016x}", draw(), draw())
+}
+
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let copy = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &copy)?;
+        } else {
+            fs::copy(entry.path(), copy)?;
+        }
+    }
+    Ok(())
 }
 
 fn sweep(parent: &Path) {

@@ -136,6 +136,19 @@ impl Plane {
         start::restart_etcd(self, absence)
     }
 
+    /// Makes a backup of etcd, which is stopped meanwhile. Never of a shared plane: cases beside would meet its absence.
+    #[track_caller]
+    pub(crate) fn back_up_etcd(&self) {
+        start::back_up_etcd(self).unwrap_or_else(|sentence| panic!("{sentence}"));
+    }
+
+    /// Restores the backup of etcd, and starts the API server and the controllers anew, as Kubernetes asks for. What a
+    /// case has let it host has ended.
+    #[track_caller]
+    pub(crate) fn restore_etcd(&self) {
+        start::restore_etcd(self).unwrap_or_else(|sentence| panic!("{sentence}"));
+    }
+
     /// Sends a raw request and returns the reply, rejected or not. Panics if there is none.
     #[track_caller]
     pub(crate) fn request(

@@ -31,6 +31,10 @@ const PORT_ATTEMPTS: u32 = 5;
 /// relative, as the address of a socket is at most 107 bytes long.
 const ETCD: &str = "unix://c:1";
 
+/// The folder of etcd's data, and that of its backup.
+const DATA: &str = "data";
+const BACKUP: &str = "backup";
+
 /// What the API server is to note, and where; both in the plane's folder.
 const AUDIT_POLICY: &str = "audit-policy.json";
 pub(super) const AUDIT_LOG: &str = "audit.log";
@@ -95,14 +99,18 @@ struct Served {
 pub(super) fn restart_api_server(plane: &Plane, absence: Duration) -> Result<(), String> {
     plane.running.replace("kube-apiserver", || {
         wait(absence);
-        let Plane { api, port, prefix, peers, binaries, folder, .. } = plane;
-        let mut server = spawn_api_server(*peers, *port, prefix, binaries, folder)?;
-        match await_ready(&mut server, api) {
-            Ok(()) => Ok(server),
-            Err(NotReady::PortTaken) => Err(format!("another process took port {port}; retry")),
-            Err(NotReady::Other(sentence)) => Err(sentence),
-        }
+        ready_api_server(plane)
     })
+}
+
+fn ready_api_server(plane: &Plane) -> Result<Process, String> {
+    let Plane { api, port, prefix, peers, binaries, folder, .. } = plane;
+    let mut server = spawn_api_server(*peers, *port, prefix, binaries, folder)?;
+    match await_ready(&mut server, api) {
+        Ok(()) => Ok(server),
+        Err(NotReady::PortTaken) => Err(format!("another process took port {port}; retry")),
+        Err(NotReady::Other(sentence)) => Err(sentence),
+    }
 }
 
 /// Kills etcd, and starts it again after `absence` on its data.
@@ -110,11 +118,28 @@ pub(super) fn restart_etcd(plane: &Plane, absence: Duration) -> Result<(), Strin
     let Plane { binaries, folder, .. } = plane;
     plane.running.replace("etcd", || {
         wait(absence);
-        // A socket without a listener would be in the way.
-        drop(std::fs::remove_file(folder.join("c:1")));
-        drop(std::fs::remove_file(folder.join("p:1")));
         ready_etcd(binaries, folder)
     })
+}
+
+/// Stops etcd, copies its data, and starts it again.
+pub(super) fn back_up_etcd(plane: &Plane) -> Result<(), String> {
+    let Plane { binaries, folder, .. } = plane;
+    plane.running.replace("etcd", || {
+        folder.copy(DATA, BACKUP)?;
+        ready_etcd(binaries, folder)
+    })
+}
+
+/// Stops everything, gives etcd the data of its backup, and starts everything again.
+pub(super) fn restore_etcd(plane: &Plane) -> Result<(), String> {
+    let Plane { api, peers, binaries, folder, running, .. } = plane;
+    // Controllers that went on would know objects that are newer than those of the backup.
+    running.stop();
+    folder.copy(BACKUP, DATA)?;
+    start_etcd(binaries, folder, running)?;
+    running.push(ready_api_server(plane)?);
+    start_controllers(*peers, binaries, folder, running, api)
 }
 
 /// How clients reach the API server: whom they trust and what makes their tokens.
@@ -129,8 +154,11 @@ fn start_etcd(binaries: &Path, folder: &Folder, running: &Running) -> Result<(),
 }
 
 fn ready_etcd(binaries: &Path, folder: &Folder) -> Result<Process, String> {
+    // A socket without a listener would be in the way.
+    drop(std::fs::remove_file(folder.join("c:1")));
+    drop(std::fs::remove_file(folder.join("p:1")));
     let arguments = [
-        "--data-dir=data",
+        &format!("--data-dir={DATA}"),
         // The data lives as long as the test: nothing is gained by waiting for the disk.
         "--unsafe-no-fsync",
         &format!("--listen-client-urls={ETCD}"),

@@ -53,6 +53,7 @@ pub(super) fn a_deleted_claim_leaves_its_disk_in_the_trash() {
         trash.a_rescue_gives_it_back();
         trash.it_goes_when_its_time_is_over();
         trash.a_claim_of_the_same_name_gets_it_back();
+        trash.a_claim_that_is_created_again_at_once_loses_no_disk();
         trash.it_goes_early_if_a_person_says_so();
         trash.nothing_is_lost_while_no_controller_runs(controller);
         trash.expect_kept(&kept);
@@ -183,6 +184,27 @@ impl Trash<'_> {
         world.until(&volume_path(&volume), "Available");
         self.bindery(&["trash", "empty", "pvc/soft/data", "--yes"]).expect_ok();
         self.scene.until_gone(&volume);
+    }
+
+    /// As by a StatefulSet. If the provisioner is faster than the trash, the claim has a new disk, and a rescue brings the
+    /// former one back.
+    fn a_claim_that_is_created_again_at_once_loses_no_disk(&self) {
+        let world = &self.soft;
+        let former = self.held(world, "again");
+        world.delete(TENANT, &world.claim_path("again")).expect_ok();
+        world.until_gone(&world.claim_path("again"));
+        let new = self.held(world, "again");
+        assert!(self.scene.storage.disks().contains_key(&former), "{former} is lost");
+        if new != former {
+            self.give_up(world, "again", &new);
+            self.bindery(&["rescue", &format!("pv/{former}")]).expect_ok();
+            assert_eq!(self.until_held(world, "again"), former);
+            self.bindery(&["trash", "empty", &format!("pv/{new}"), "--yes"]).expect_ok();
+            self.scene.until_gone(&new);
+        }
+        self.give_up(world, "again", &former);
+        self.bindery(&["trash", "empty", "pvc/soft/again", "--yes"]).expect_ok();
+        self.scene.until_gone(&former);
     }
 
     fn it_goes_early_if_a_person_says_so(&self) {

@@ -2,15 +2,18 @@
 
 use serde_json::{Value, json};
 
+use super::find::names;
 use super::object::MovedObject;
 use super::perform::handed_over;
 use super::planned::impossible;
-use super::retain::{find_all, in_move};
+use super::retain::{find_all, in_move, reserved};
+use crate::api::trash::{record_text, trash_record};
 use crate::cli::args::ReleaseArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::input::cluster::ClusterClient;
 use crate::cli::output::{print, readable};
-use crate::model::{ReclaimPolicy, Reservation, VolumePhase};
+use crate::model::annotations::TRASH;
+use crate::model::{Deletion, ReclaimPolicy, Reservation, VolumePhase};
 use crate::move_runner::{MoveRequests, StoredVolume, Written};
 use crate::moves::MoveProblem;
 
@@ -24,7 +27,7 @@ pub(in crate::cli) fn run(arguments: &ReleaseArgs) -> Result<Exit, Failure> {
     }
     cluster.run(async |client| {
         let requests = MoveRequests::new(client, arguments.cluster.request_timeout);
-        let volumes = find_all(&requests, &objects).await?;
+        let volumes = find(&requests, &objects).await?;
         let problems: Vec<String> = volumes.iter().filter_map(problem).collect();
         if !problems.is_empty() {
             return Err(impossible(format!("{}\nnothing was changed", problems.join("\n"))));
@@ -36,12 +39,48 @@ pub(in crate::cli) fn run(arguments: &ReleaseArgs) -> Result<Exit, Failure> {
     })
 }
 
+/// The volumes of all objects: of a deleted claim, the one that it has left.
+async fn find(
+    requests: &MoveRequests,
+    objects: &[MovedObject],
+) -> Result<Vec<StoredVolume>, Failure> {
+    let mut found = Vec::new();
+    for object in objects {
+        let MovedObject::Claim(key) = object else {
+            found.extend(find_all(requests, std::slice::from_ref(object)).await?);
+            continue;
+        };
+        let mut left = reserved(requests, |reserved| reserved == key).await?;
+        match (left.pop(), left.is_empty()) {
+            (Some(stored), true) => found.push(stored),
+            (None, _) => {
+                return Err(impossible(format!(
+                    "no PV is reserved for PVC \"{key}\"; check the name; nothing was changed"
+                )));
+            }
+            (Some(last), false) => {
+                left.push(last);
+                return Err(impossible(format!(
+                    "{} PVs are left from PVCs \"{key}\" that were deleted one after another: {}; the next PVC would get any of \
+                     them; name the one with the data that you need, as pv/NAME; nothing was changed",
+                    left.len(),
+                    names(&left.iter().collect::<Vec<_>>())
+                )));
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Why a volume cannot be released; nothing if it can be, or is.
 fn problem(stored: &StoredVolume) -> Option<String> {
     let moved = &stored.moved;
     let name = moved.name.as_str();
     if let Some(problem) = in_move(stored).or_else(|| handed_over(stored)) {
         return Some(problem);
+    }
+    if moved.deletion == Deletion::Terminating {
+        return Some(MoveProblem::VolumeTerminating(moved.name.clone()).to_string());
     }
     match (&moved.reservation, &moved.phase) {
         (Reservation::Named(_), _) => None,
@@ -70,8 +109,9 @@ async fn release(requests: &MoveRequests, stored: &StoredVolume) -> Result<(), F
         Reservation::Held(key, _) | Reservation::Named(key) => key,
         Reservation::Free | Reservation::Incomplete(..) => return Ok(()),
     };
-    if moved.reservation.uid().is_some() {
-        match requests.patch_volume(&moved.name, &patch(stored)).await? {
+    let patch = patch(stored)?;
+    if moved.reservation.uid().is_some() || patch["metadata"].get("annotations").is_some() {
+        match requests.patch_volume(&moved.name, &patch).await? {
             Written::Made => {}
             Written::Stale => {
                 return Err(impossible(format!(
@@ -85,10 +125,27 @@ async fn release(requests: &MoveRequests, stored: &StoredVolume) -> Result<(), F
     )))
 }
 
-fn patch(stored: &StoredVolume) -> Value {
+fn patch(stored: &StoredVolume) -> Result<Value, Failure> {
     let (uid, version) = (stored.moved.uid.to_string(), stored.moved.version.to_string());
-    json!({
+    let mut patch = json!({
         "metadata": {"uid": uid, "resourceVersion": version},
         "spec": {"claimRef": {"uid": null, "resourceVersion": null}},
-    })
+    });
+    // One that the trash offers goes when its time is over; what a person reserves does not.
+    let text = stored.object["metadata"]["annotations"][TRASH].as_str();
+    let record = text.map(|text| trash_record(text, &stored.moved.uid)).transpose();
+    let record = record.map_err(|error| {
+        impossible(format!(
+            "the annotation bindery.dev/trash of PV {:?} cannot be read: {error}; run `bindery retain pv/{}` first",
+            stored.moved.name.as_str(),
+            stored.moved.name
+        ))
+    })?;
+    if let Some(mut record) = record.flatten()
+        && let Some(release) = record.release.as_mut().filter(|release| release.is_offered)
+    {
+        release.is_offered = false;
+        patch["metadata"]["annotations"] = json!({TRASH: record_text(&record, &stored.moved.uid)});
+    }
+    Ok(patch)
 }

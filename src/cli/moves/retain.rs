@@ -71,7 +71,8 @@ async fn find(requests: &MoveRequests, object: &MovedObject) -> Result<Vec<Store
     Ok(found)
 }
 
-async fn reserved(
+/// The volumes that are reserved for such claims.
+pub(super) async fn reserved(
     requests: &MoveRequests,
     is_meant: impl Fn(&ClaimKey) -> bool,
 ) -> Result<Vec<StoredVolume>, Failure> {

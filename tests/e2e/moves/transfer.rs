@@ -17,6 +17,7 @@ use crate::runner::{Case, case};
 pub(crate) const CASES: &[Case] = &[
     case!(a_claim_moves_to_another_namespace_and_back),
     case!(a_deleted_claim_is_rescued_with_its_data),
+    case!(a_volume_is_released_to_its_former_owner_only),
     case!(two_claims_exchange_their_volumes),
     case!(our_own_rules_pass_every_step_and_deny_the_sequence_by_hand),
     case!(a_namespace_of_two_hundred_claims_is_rescued_in_seconds),
@@ -74,6 +75,32 @@ fn a_deleted_claim_is_rescued_with_its_data() {
     let volume = scene.volume("two");
     assert_eq!(volume["status"]["phase"], "Bound");
     assert_eq!(volume["spec"]["persistentVolumeReclaimPolicy"], "Retain");
+}
+
+fn a_volume_is_released_to_its_former_owner_only() {
+    let scene = scene("released");
+    let from = scene.objects.namespace();
+    scene.pair_with("data", "Retain");
+    let bound = scene.bindery(&["release", "pvc/data", "-n", from]).expect_failed(1);
+    assert!(bound.contains("once its PVC") && bound.contains("nothing was changed"), "{bound}");
+    scene.delete("data");
+    scene.bindery(&["release", "pvc/data", "-n", from]).expect_ok();
+    scene.bindery(&["release", "pvc/data", "-n", from]).expect_ok();
+    let volume = scene.volume("data");
+    assert_eq!(volume["spec"]["claimRef"]["name"], "data", "{volume}");
+    assert_eq!(volume["spec"]["claimRef"].get("uid"), None, "{volume}");
+    let of_class = json!({"metadata": {}});
+    scene.objects.claim("other", &of_class);
+    scene.objects.claim("data", &of_class);
+    let path = claim_path(from, "data");
+    eventually("the claim of this name has it", PATIENCE, || {
+        let claim = scene.plane.get(ADMIN, &path).expect_ok();
+        if claim["status"]["phase"] == "Bound" { Ok(()) } else { Err(claim.to_string()) }
+    });
+    let other = scene.plane.get(ADMIN, &claim_path(from, "other")).expect_ok();
+    assert_eq!(other["status"]["phase"], "Pending", "{other}");
+    let none = scene.bindery(&["release", "ns/none"]).expect_failed(2);
+    assert!(none.contains("one by one"), "{none}");
 }
 
 fn a_namespace_of_two_hundred_claims_is_rescued_in_seconds() {

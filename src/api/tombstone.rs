@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::moves::{hand_over, portable_volume, recorded_copy};
+use super::moves::{hand_over, journal, portable_volume, recorded_copy};
 use super::trash::policy_before_trash;
-use crate::model::annotations::{IMPORT, MOVE};
+use super::volume::{Wanted, volume as stored_volume};
+use crate::model::annotations::{MOVE, RECREATED};
 use crate::model::{Backend, ClaimKey, ReclaimPolicy, Reservation, Uid, Volume, VolumeName};
 
 /// A tombstone, with what the volume is created again from.
@@ -30,15 +31,14 @@ pub struct TombstoneRecord {
 }
 
 impl TombstoneRecord {
-    /// The tombstone of a volume as it was last (its JSON is `text`); nothing for one whose storage goes with it, is nobody's
-    /// or belongs to another cluster, or that is created again by a move.
+    /// The tombstone of a volume as it was last (its JSON is `text`); nothing for one whose storage goes with it, is nobody's,
+    /// belongs to another cluster or is a disk of one node.
     pub fn of(volume: &Volume, text: &str, deleted: Timestamp) -> Option<Self> {
         let object: Value = serde_json::from_str(text).ok()?;
         let is_elsewhere = !matches!(hand_over(&object), Ok(None));
-        let is_moving = !object["metadata"]["annotations"][MOVE].is_null();
         // The disk of one node gets another volume from its provisioner.
         let is_local = volume.backend == Backend::Local;
-        if volume.policy != ReclaimPolicy::Retain || is_elsewhere || is_moving || is_local {
+        if volume.policy != ReclaimPolicy::Retain || is_elsewhere || is_local {
             return None;
         }
         let claim_uid = match &volume.reservation {
@@ -46,10 +46,16 @@ impl TombstoneRecord {
             Reservation::Named(_) => None,
             Reservation::Free | Reservation::Incomplete(..) => return None,
         };
-        let policy = policy_before_trash(volume).unwrap_or_else(|| volume.policy.clone());
+        let uid = volume.uid.as_ref()?;
+        let moved = object["metadata"]["annotations"][MOVE].as_str();
+        let moved = moved.and_then(|text| journal(text, uid).ok()?);
+        let policy = match moved {
+            Some(journal) => journal.policy,
+            None => policy_before_trash(volume).unwrap_or_else(|| volume.policy.clone()),
+        };
         Some(Self {
             deleted,
-            uid: volume.uid.as_ref()?.to_string(),
+            uid: uid.to_string(),
             volume: portable_volume(&object),
             reclaim_policy: policy.to_string(),
             claim_uid,
@@ -96,12 +102,25 @@ impl TombstoneRecord {
     /// The manifest of the volume as it is created again, with the reclaim policy Retain: reserved for its claim by name, or
     /// by uid where `is_claim_there` says that this very claim still exists.
     pub fn manifest(&self, is_claim_there: bool) -> Value {
-        let mut volume = self.volume.clone();
-        volume["metadata"]["annotations"][IMPORT] = json!(self.reclaim_policy);
+        // Once more: it may have been changed where it is recorded.
+        let mut volume = portable_volume(&self.volume);
+        volume["metadata"]["annotations"][RECREATED] = json!(self.uid);
         if let (true, Some(uid)) = (is_claim_there, &self.claim_uid) {
             volume["spec"]["claimRef"]["uid"] = json!(uid);
         }
         volume
+    }
+
+    /// Returns whether `volume` (its JSON) was created again from this record, and its move is not recorded yet.
+    pub fn is_source_of(&self, volume: &Value) -> bool {
+        volume["metadata"]["annotations"][RECREATED] == self.uid
+    }
+
+    /// Returns whether it is of the storage of `volume`, or of its name.
+    pub fn is_of(&self, volume: &Volume) -> bool {
+        let text = self.volume.to_string();
+        let storage = stored_volume(&text, Wanted::Both).ok().and_then(|read| read.volume.storage);
+        self.name() == volume.name || (storage.is_some() && storage == volume.storage)
     }
 
     /// The copy of the claim; nothing if there was none.
@@ -144,7 +163,7 @@ mod tests {
         assert_eq!(read.claim_copy(), Some(&copy));
         assert_eq!(read.policy(), ReclaimPolicy::Retain);
         let manifest = read.manifest(false);
-        assert_eq!(manifest["metadata"]["annotations"], json!({IMPORT: "Retain"}));
+        assert_eq!(manifest["metadata"]["annotations"], json!({RECREATED: "v1"}));
         assert_eq!(manifest["spec"]["claimRef"].get("uid"), None);
         assert_eq!(manifest["spec"]["csi"]["volumeHandle"], "vol-1");
         assert_eq!(read.manifest(true)["spec"]["claimRef"]["uid"], "c1");
@@ -153,7 +172,6 @@ mod tests {
     #[test]
     fn what_is_nobodys_or_goes_with_its_volume_leaves_nothing() {
         assert!(of(&stored("Delete", &json!({}))).is_none());
-        assert!(of(&stored("Retain", &json!({MOVE: "{}"}))).is_none());
         let elsewhere = json!({"bindery.dev/handed-over": "unreadable"});
         assert!(of(&stored("Retain", &elsewhere)).is_none());
         let mut free = stored("Retain", &json!({}));

@@ -2,7 +2,7 @@
 
 use super::error::MoveError;
 use super::requests::{MoveRequests, StoredClaim, StoredVolume, Written};
-use crate::api::moves::{claim_of_volume, is_in_import, record_patch};
+use crate::api::moves::{claim_of_volume, record_patch};
 use crate::api::tombstone::TombstoneRecord;
 use crate::model::Reservation;
 use crate::moves::{ClaimRead, Direction, Goal, Journal, MoveProblem};
@@ -42,18 +42,24 @@ pub async fn advance_recreation(
     if let Some(journal) = stored.recorded.clone() {
         return Ok(RecreateAdvance::Recorded(Box::new(stored), journal));
     }
-    if !is_in_import(&stored.object) {
+    if !left.is_source_of(&stored.object) {
         return Ok(RecreateAdvance::Stopped(MoveProblem::VolumeNameTaken(name)));
     }
-    let journal = journal(&stored, left, goal);
+    let Some(journal) = journal(&stored, left, goal) else {
+        return Ok(RecreateAdvance::Stopped(MoveProblem::Changed(name)));
+    };
     let copy = left.claim_copy().cloned().unwrap_or_else(|| claim_of_volume(&stored.object));
     let patch = record_patch(&stored.moved, &journal, Some(&copy));
     // The next call reads it with its journal.
     requests.patch_volume(&name, &patch).await.map(|_| RecreateAdvance::Changed)
 }
 
-/// Whether the claim that had the volume still exists, and has no other one.
-async fn is_claim_there(
+/// Returns whether the claim that had the volume still exists, and has no other one.
+///
+/// # Errors
+///
+/// The read failed.
+pub async fn is_claim_there(
     requests: &MoveRequests,
     left: &TombstoneRecord,
 ) -> Result<bool, MoveError> {
@@ -66,18 +72,25 @@ async fn is_claim_there(
     })
 }
 
-/// The journal of the move of a volume that was created again.
-fn journal(stored: &StoredVolume, left: &TombstoneRecord, goal: &Goal) -> Journal {
+/// The journal of the move of a volume that was created again; nothing if another claim has got it since.
+fn journal(stored: &StoredVolume, left: &TombstoneRecord, goal: &Goal) -> Option<Journal> {
     let origin_uid = match &stored.moved.reservation {
-        Reservation::Held(_, uid) => Some(uid.clone()),
-        Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(..) => None,
+        Reservation::Held(key, uid) if *key == left.key() && *key == *goal.claim() => {
+            Some(uid.clone())
+        }
+        Reservation::Held(_, uid) if left.claim_uid().as_ref() == Some(uid) => Some(uid.clone()),
+        Reservation::Named(key) if *key == left.key() => None,
+        Reservation::Held(..)
+        | Reservation::Free
+        | Reservation::Named(_)
+        | Reservation::Incomplete(..) => return None,
     };
-    Journal {
+    Some(Journal {
         policy: left.policy(),
         origin: left.key(),
         origin_uid,
         goal: goal.clone(),
         direction: Direction::Forward,
         begun_on: stored.moved.version.clone(),
-    }
+    })
 }

@@ -1,13 +1,17 @@
 //! One step of making a volume again that is being deleted.
 
+use serde_json::json;
+
 use super::advance::new_copy;
 use super::error::MoveError;
 use super::requests::{MoveRequests, StoredClaim, StoredVolume, Written};
-use crate::api::moves::{is_replacement, record_patch, recorded_copy, replacement_manifest};
+use crate::api::moves::{
+    is_replacement, record_patch, recorded_copy_of, replaced, replacement_manifest,
+};
 use crate::model::{Reservation, VolumeName};
 use crate::moves::{
-    ClaimRead, ClaimUsers, Journal, MoveProblem, MoveWaiting, MovedVolume, ReplacementEvidence,
-    ReplacementRead, ReplacementStep, ReplacementWrite, decide_replacement, replacement_name,
+    ClaimRead, ClaimUsers, Journal, MoveProblem, MoveWaiting, ReplacementEvidence, ReplacementRead,
+    ReplacementStep, ReplacementWrite, decide_replacement, replacement_name,
 };
 
 /// How far a replacement has come.
@@ -28,6 +32,19 @@ pub enum ReplacementAdvance {
 /// Returns whether `stored` was made in the place of the volume of this name.
 pub fn is_replacement_of(stored: &StoredVolume, former: &VolumeName) -> bool {
     is_replacement(&stored.object, former, None)
+}
+
+/// Returns the volume in whose place `stored` was made, as it was when its journal was recorded, if the journal is not on
+/// `stored` yet.
+pub fn vanished_former(stored: &StoredVolume) -> Option<StoredVolume> {
+    let (name, uid) = replaced(&stored.object).filter(|_| stored.recorded.is_none())?;
+    let mut object = stored.object.clone();
+    object["metadata"]["name"] = json!(name.as_str());
+    object["metadata"]["uid"] = json!(uid.to_string());
+    // When it was deleted is not known, and nothing asks for it.
+    object["metadata"]["deletionTimestamp"] = object["metadata"]["creationTimestamp"].clone();
+    let former = StoredVolume::read(&object.to_string()).ok()?;
+    former.recorded.is_some().then_some(former)
 }
 
 /// Makes the next step of replacing `former`, as it was read first, for the move that `journal` describes.
@@ -67,7 +84,7 @@ struct Seen {
     /// The volume that is being deleted; absent once it is gone.
     former: Option<StoredVolume>,
     replacement: ReplacementRead,
-    replacement_volume: Option<MovedVolume>,
+    stored: Option<StoredVolume>,
     holder: ClaimRead,
     users: ClaimUsers,
 }
@@ -97,8 +114,7 @@ impl Seen {
                 (ClaimRead::Absent, ClaimUsers::Unread)
             }
         };
-        let replacement_volume = stored.map(|stored| stored.moved);
-        Ok(Self { name, former, replacement, replacement_volume, holder, users })
+        Ok(Self { name, former, replacement, stored, holder, users })
     }
 
     async fn write(
@@ -107,7 +123,13 @@ impl Seen {
         journal: &Journal,
         write: &ReplacementWrite,
     ) -> Result<Written, MoveError> {
-        // Each of these follows from the former volume.
+        if let (ReplacementWrite::Record, Some(stored)) = (write, &self.stored) {
+            let copy = replaced(&stored.object)
+                .and_then(|(_, uid)| recorded_copy_of(&stored.object, &uid.to_string()));
+            let patch = record_patch(&stored.moved, journal, copy.as_ref());
+            return requests.patch_volume(&self.name, &patch).await;
+        }
+        // The others follow from the former volume.
         let Some(former) = &self.former else { return Ok(Written::Stale) };
         match write {
             ReplacementWrite::Retain => {
@@ -119,14 +141,7 @@ impl Seen {
                 let manifest = replacement_manifest(&former.object, &self.name, &former.moved.uid);
                 requests.create_volume(&self.name, &manifest).await
             }
-            ReplacementWrite::Record => {
-                let Some(replacement) = &self.replacement_volume else {
-                    return Ok(Written::Stale);
-                };
-                let copy = recorded_copy(&former.object);
-                let patch = record_patch(replacement, journal, copy.as_ref());
-                requests.patch_volume(&self.name, &patch).await
-            }
+            ReplacementWrite::Record => Ok(Written::Stale),
             ReplacementWrite::DeleteClaim(key, uid, version) => {
                 requests.delete_claim(key, uid, version).await
             }

@@ -82,11 +82,11 @@ impl StoredVolume {
     /// # Errors
     ///
     /// What is left of it cannot be read.
-    pub fn left(left: &TombstoneRecord) -> Result<Self, MoveError> {
-        let mut object = left.manifest(false);
+    pub fn left(left: &TombstoneRecord, is_claim_there: bool) -> Result<Self, MoveError> {
+        let mut object = left.manifest(is_claim_there);
         object["metadata"]["uid"] = json!(left.uid);
         object["metadata"]["resourceVersion"] = json!("0");
-        object["status"] = json!({"phase": "Available"});
+        object["status"] = json!({"phase": if is_claim_there { "Bound" } else { "Available" }});
         Self::read(&object.to_string()).map_err(unreadable(&volume_text(&left.name())))
     }
 
@@ -242,14 +242,14 @@ impl MoveRequests {
         }
     }
 
-    /// Returns what is left of volumes that were deleted, the newest first.
+    /// Returns what the controller of this namespace has recorded of volumes that were deleted, the newest first.
     ///
     /// # Errors
     ///
-    /// The list failed: which there are is then not known.
-    pub async fn tombstones(&self) -> Result<Vec<TombstoneRecord>, MoveError> {
-        let what = "the records of deleted PVs, in the ConfigMaps of all namespaces";
-        tombstones(&self.client).await.map_err(|error| failed(what.to_owned(), error))
+    /// The read failed: which there are is then not known.
+    pub async fn tombstones(&self, namespace: &str) -> Result<Vec<TombstoneRecord>, MoveError> {
+        let what = format!("the record of deleted PVs in Namespace {namespace:?}");
+        tombstones(&self.client, namespace).await.map_err(|error| failed(what, error))
     }
 
     /// Returns the claim of this name; nothing if there is none.

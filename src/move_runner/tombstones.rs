@@ -10,52 +10,79 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use crate::api::tombstone::TombstoneRecord;
-use crate::client::request::{RequestError, apply_request, is_absent, request, send_text};
-use crate::model::Uid;
+use crate::client::request::{RequestError, apply_request, escaped, is_absent, request, send_text};
+use crate::model::{Uid, Volume};
 use crate::trash::{Tombstone, tombstones_that_stay};
 
 /// The name of the `ConfigMap`.
-pub const TOMBSTONES_NAME: &str = "bindery-deleted-volumes";
-
-/// The label by which it is found in any namespace.
-const TOMBSTONES_LABEL: &str = "bindery.dev/deleted-volumes";
+const TOMBSTONES_NAME: &str = "bindery-deleted-volumes";
 
 /// How long a request may take.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Records the tombstones of volumes that were just deleted, and removes those that do not stay.
+/// A volume whose object was deleted.
+#[derive(Clone, Debug)]
+pub enum DeletedVolume {
+    /// Its storage stays.
+    Left(Box<TombstoneRecord>),
+    /// Its storage goes with it: what is recorded of the same storage, or under its name, is void.
+    WithItsStorage(Box<Volume>),
+}
+
+/// Records volumes that were just deleted, and removes the records that do not stay.
 ///
 /// # Errors
 ///
 /// A request failed: nothing was recorded, as far as is known.
-pub async fn record_tombstones(
+pub async fn record_deleted(
     client: &Client,
     namespace: &str,
-    new: &[TombstoneRecord],
+    deleted: &[DeletedVolume],
 ) -> Result<(), RequestError> {
-    let path = format!("/api/v1/namespaces/{namespace}/configmaps/{TOMBSTONES_NAME}");
-    let (version, mut texts) = match get(client, &path).await {
+    let path = path(namespace);
+    let (version, before) = match get(client, &path).await {
         Ok(text) => stored(&text),
         Err(error) if error.status().is_some_and(is_absent) => (Value::Null, BTreeMap::new()),
         Err(error) => return Err(error),
     };
-    texts.extend(new.iter().map(|record| (record.uid.clone(), record.text())));
+    let texts = recorded(before.clone(), deleted, Timestamp::now());
+    if texts == before {
+        return Ok(());
+    }
+    let object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": TOMBSTONES_NAME, "namespace": namespace, "resourceVersion": version,
+        },
+        "data": texts,
+    });
+    send_text(client, apply_request(&path, &object), DEADLINE).await.map(drop)
+}
+
+/// What is recorded, by uid, once these volumes were deleted.
+fn recorded(
+    mut texts: BTreeMap<String, String>,
+    deleted: &[DeletedVolume],
+    now: Timestamp,
+) -> BTreeMap<String, String> {
+    for deleted in deleted {
+        match deleted {
+            DeletedVolume::Left(record) => {
+                texts.insert(record.uid.clone(), record.text());
+            }
+            DeletedVolume::WithItsStorage(volume) => texts.retain(|_, text| {
+                TombstoneRecord::read(text).is_ok_and(|record| !record.is_of(volume))
+            }),
+        }
+    }
     // One that cannot be read has no time: it would stay for ever.
     let tombstones = texts.iter().filter_map(|(uid, text)| {
         let deleted = TombstoneRecord::read(text).ok()?.deleted;
         Some(Tombstone { uid: Uid::new(uid.as_str()), deleted, bytes: uid.len() + text.len() })
     });
-    let stay = tombstones_that_stay(tombstones.collect(), Timestamp::now());
+    let stay = tombstones_that_stay(tombstones.collect(), now);
     texts.retain(|uid, _| stay.iter().any(|stays| stays.is(uid)));
-    let object = json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {
-            "name": TOMBSTONES_NAME, "namespace": namespace, "labels": {TOMBSTONES_LABEL: "true"},
-            "resourceVersion": version,
-        },
-        "data": texts,
-    });
-    send_text(client, apply_request(&path, &object), DEADLINE).await.map(drop)
+    texts
 }
 
 async fn get(client: &Client, path: &str) -> Result<String, RequestError> {
@@ -69,22 +96,75 @@ fn stored(text: &str) -> (Value, BTreeMap<String, String>) {
     (version, serde_json::from_value(object["data"].clone()).unwrap_or_default())
 }
 
-/// Returns the tombstones of all namespaces, the newest first. What cannot be read is left out.
+/// Returns the tombstones that the controller in this namespace has recorded, the newest first. What cannot be read is left
+/// out.
+///
+/// Of this namespace alone: who may write `ConfigMaps` in another one could have a volume created for any storage.
 ///
 /// # Errors
 ///
-/// The list failed: which there are is then not known.
-pub(super) async fn tombstones(client: &Client) -> Result<Vec<TombstoneRecord>, RequestError> {
-    let path = format!("/api/v1/configmaps?labelSelector={TOMBSTONES_LABEL}%3Dtrue");
-    let list: Value = serde_json::from_str(&get(client, &path).await?).unwrap_or_default();
-    let items = list["items"].as_array().cloned().unwrap_or_default();
-    let texts = items.into_iter().filter_map(|mut item| {
-        serde_json::from_value::<BTreeMap<String, String>>(item["data"].take()).ok()
-    });
-    let mut records: Vec<TombstoneRecord> = texts
-        .flat_map(BTreeMap::into_values)
-        .filter_map(|text| TombstoneRecord::read(&text).ok())
-        .collect();
+/// The read failed: which there are is then not known.
+pub(super) async fn tombstones(
+    client: &Client,
+    namespace: &str,
+) -> Result<Vec<TombstoneRecord>, RequestError> {
+    let texts = match get(client, &path(namespace)).await {
+        Ok(text) => stored(&text).1,
+        Err(error) if error.status().is_some_and(is_absent) => BTreeMap::new(),
+        Err(error) => return Err(error),
+    };
+    let records = texts.into_values().filter_map(|text| TombstoneRecord::read(&text).ok());
+    let mut records: Vec<TombstoneRecord> = records.collect();
     records.sort_by_key(|record| Reverse(record.deleted));
     Ok(records)
+}
+
+fn path(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{}/configmaps/{TOMBSTONES_NAME}", escaped(namespace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::volume::{Wanted, volume};
+
+    fn text(name: &str, uid: &str, handle: &str, policy: &str) -> String {
+        let object = json!({
+            "metadata": {"name": name, "uid": uid, "resourceVersion": "7"},
+            "spec": {
+                "capacity": {"storage": "1Gi"}, "persistentVolumeReclaimPolicy": policy,
+                "csi": {"driver": "disk.example.com", "volumeHandle": handle},
+                "claimRef": {"namespace": "db", "name": "data", "uid": "c1"},
+            },
+        });
+        object.to_string()
+    }
+
+    fn left(name: &str, uid: &str, handle: &str) -> DeletedVolume {
+        let text = text(name, uid, handle, "Retain");
+        let read = volume(&text, Wanted::Both).unwrap().volume;
+        DeletedVolume::Left(Box::new(
+            TombstoneRecord::of(&read, &text, Timestamp::default()).unwrap(),
+        ))
+    }
+
+    fn with_its_storage(name: &str, handle: &str) -> DeletedVolume {
+        let text = text(name, "v9", handle, "Delete");
+        DeletedVolume::WithItsStorage(Box::new(volume(&text, Wanted::Both).unwrap().volume))
+    }
+
+    #[test]
+    fn what_is_recorded_does_not_outlive_its_storage() {
+        let uids = |deleted: &[DeletedVolume]| {
+            let texts = recorded(BTreeMap::new(), deleted, Timestamp::default());
+            texts.into_keys().collect::<Vec<_>>()
+        };
+        let two = || vec![left("pv-1", "v1", "vol-1"), left("pv-2", "v2", "vol-2")];
+        assert_eq!(uids(&two()), ["v1", "v2"]);
+        for gone in [with_its_storage("pv-1", "vol-3"), with_its_storage("pv-3", "vol-1")] {
+            assert_eq!(uids(&[two(), vec![gone]].concat()), ["v2"]);
+        }
+        let others = with_its_storage("pv-3", "vol-3");
+        assert_eq!(uids(&[two(), vec![others]].concat()), ["v1", "v2"]);
+    }
 }

@@ -91,10 +91,14 @@ pub fn copy_text(copy: &Value, volume: &Uid) -> String {
 /// Returns the copy that is recorded on `volume` (its JSON); nothing if there is none, or that of another volume, from which
 /// the annotation was copied.
 pub fn recorded_copy(volume: &Value) -> Option<Value> {
-    let metadata = &volume["metadata"];
-    let recorded = metadata["annotations"][CLAIM_COPY].as_str()?;
+    recorded_copy_of(volume, volume["metadata"]["uid"].as_str()?)
+}
+
+/// Returns the copy that was recorded on the volume with this uid, from which `volume` (its JSON) has it.
+pub fn recorded_copy_of(volume: &Value, uid: &str) -> Option<Value> {
+    let recorded = volume["metadata"]["annotations"][CLAIM_COPY].as_str()?;
     let mut recorded: Value = serde_json::from_str(recorded).ok()?;
-    (recorded["volumeUid"] == metadata["uid"]).then(|| recorded["claim"].take())
+    (recorded["volumeUid"] == uid).then(|| recorded["claim"].take())
 }
 
 /// Returns the manifest of the claim `key` from a copy.

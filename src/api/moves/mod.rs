@@ -8,6 +8,7 @@ mod replacement;
 
 pub use claim_copy::{
     claim_copy, claim_from, claim_manifest, claim_of_volume, copy_text, recorded_copy,
+    recorded_copy_of,
 };
 pub(in crate::api) use clusters::portable_volume;
 pub use clusters::{
@@ -18,4 +19,4 @@ pub use clusters::{
 };
 pub use journal::{is_moving, journal, journal_text};
 pub use patch::{fence_patch, finish_patch, record_patch, reserve_patch};
-pub use replacement::{is_replacement, replacement_manifest};
+pub use replacement::{is_replacement, replaced, replacement_manifest};

@@ -6,7 +6,7 @@ use super::claim_copy::copy_text;
 use super::journal::journal_text;
 use crate::api::write::write_patch;
 use crate::binding::{ChosenBy, ObjectRef, Write};
-use crate::model::annotations::{CLAIM_COPY, FORMER_CLAIM, IMPORT, MOVE, MOVE_UNDONE};
+use crate::model::annotations::{CLAIM_COPY, FORMER_CLAIM, MOVE, MOVE_UNDONE, RECREATED};
 use crate::model::{ClaimKey, ResourceVersion, Uid};
 use crate::moves::{Direction, Journal, MovedVolume};
 
@@ -17,8 +17,8 @@ fn metadata(volume: &MovedVolume, annotations: &Value) -> Value {
 
 /// Returns the write that sets the reclaim policy to Retain and records `journal`, with a copy of the claim if there is one.
 pub fn record_patch(volume: &MovedVolume, journal: &Journal, copy: Option<&Value>) -> Value {
-    // What an import, or a creation, has left to do is part of the move from here on.
-    let mut annotations = json!({MOVE: journal_text(journal, &volume.uid), IMPORT: null});
+    // Of a volume that was created again, the move says the rest from here on.
+    let mut annotations = json!({MOVE: journal_text(journal, &volume.uid), RECREATED: null});
     if let Some(copy) = copy {
         annotations[CLAIM_COPY] = json!(copy_text(copy, &volume.uid));
     }

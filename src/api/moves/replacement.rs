@@ -3,24 +3,36 @@
 use serde_json::{Value, json};
 
 use super::clusters::portable_volume;
-use crate::model::annotations::REPLACES;
+use crate::model::annotations::{CLAIM_COPY, MOVE, REPLACES};
 use crate::model::{Uid, VolumeName};
 
 /// Returns the manifest of the volume `name` in the place of `former` (its JSON) with this uid: for the same storage, with
 /// labels and annotations as they were, the reclaim policy Retain, and reserved for the same claim by name.
 pub fn replacement_manifest(former: &Value, name: &VolumeName, uid: &Uid) -> Value {
     let mut volume = portable_volume(former);
-    let former = former["metadata"]["name"].as_str().unwrap_or_default();
+    let name_before = former["metadata"]["name"].as_str().unwrap_or_default();
     volume["metadata"]["name"] = json!(name.as_str());
-    volume["metadata"]["annotations"][REPLACES] = json!(format!("{former} {uid}"));
+    volume["metadata"]["annotations"][REPLACES] = json!(format!("{name_before} {uid}"));
+    // They hold the uid of the former volume: for this one they begin to count once they are recorded anew.
+    for key in [MOVE, CLAIM_COPY] {
+        if let Some(recorded) = former["metadata"]["annotations"].get(key) {
+            volume["metadata"]["annotations"][key] = recorded.clone();
+        }
+    }
     volume
+}
+
+/// Returns name and uid of the volume in whose place `volume` (its JSON) was made; nothing if it was not.
+pub fn replaced(volume: &Value) -> Option<(VolumeName, Uid)> {
+    let text = volume["metadata"]["annotations"][REPLACES].as_str()?;
+    let (name, uid) = text.split_once(' ')?;
+    Some((VolumeName::new(name), Uid::new(uid)))
 }
 
 /// Returns whether a volume (its JSON) was made in the place of the one with this name, and with this uid if one is given.
 pub fn is_replacement(volume: &Value, former: &VolumeName, uid: Option<&Uid>) -> bool {
-    let text = volume["metadata"]["annotations"][REPLACES].as_str();
-    let replaced = text.and_then(|text| text.split_once(' '));
-    replaced.is_some_and(|(name, of)| name == former.as_str() && uid.is_none_or(|uid| uid.is(of)))
+    let replaced = replaced(volume);
+    replaced.is_some_and(|(name, of)| name == *former && uid.is_none_or(|uid| *uid == of))
 }
 
 #[cfg(test)]
@@ -59,7 +71,8 @@ mod tests {
                     "name": "pvc-1-v1", "labels": {"zone": "a"},
                     "annotations": {
                         "pv.kubernetes.io/provisioned-by": "disk.example.com",
-                        "bindery.dev/keep": "72h", "bindery.dev/replaces": "pvc-1 v1",
+                        "bindery.dev/keep": "72h", "bindery.dev/move": "{}",
+                        "bindery.dev/replaces": "pvc-1 v1",
                     },
                 },
                 "spec": {

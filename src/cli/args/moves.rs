@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::cluster::{ClusterArgs, duration};
+use crate::api::installation::Installation;
 
 /// What the commands that move volumes have in common.
 #[derive(Clone, Debug, Args)]
@@ -107,6 +108,9 @@ pub struct RescueArgs {
     /// without an object, of the namespace that -n names.
     #[arg(short = 'l', long, value_name = "LABELS")]
     pub selector: Option<String>,
+    /// Namespace and name of the installation, whose controller records PersistentVolumes that were deleted.
+    #[arg(long, value_name = "NAMESPACE/NAME", default_value = "bindery/bindery")]
+    pub installation: Installation,
     /// Another namespace or name for the PersistentVolumeClaim.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pub to: Option<String>,

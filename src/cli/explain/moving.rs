@@ -20,8 +20,12 @@ pub(super) fn moving(volume: &Volume) -> Option<String> {
     };
     let Journal { origin, goal, .. } = &journal;
     let to = goal.claim();
+    if volume.deletion == Deletion::Terminating {
+        return Some(format!(
+            "moved to PVC \"{to}\"; it is created again, and that move ended, with: bindery rescue pv/{name}"
+        ));
+    }
     let end = match (&journal.direction, goal) {
-        _ if volume.deletion == Deletion::Terminating => format!("bindery rescue pv/{name}"),
         (Direction::Back { .. }, _) => {
             return Some(format!(
                 "moved back to PVC \"{to}\"; unless that command still runs, end it: bindery undo pv/{name}"

@@ -12,7 +12,8 @@ use crate::cli::preview::planned::VolumeForecast;
 use crate::cli::preview::settled::SettledCluster;
 use crate::model::annotations::TRASH;
 use crate::model::{
-    BindingMode, Claim, ClaimPhase, Deletion, ReclaimPolicy, Reservation, Stage, Volume, VolumeName,
+    Backend, BindingMode, Claim, ClaimPhase, Deletion, ReclaimPolicy, Reservation, Stage, Volume,
+    VolumeName,
 };
 
 /// Explains the volume of this name.
@@ -90,10 +91,17 @@ pub(super) fn deletion(volume: &Volume) -> Option<String> {
         ReclaimPolicy::Retain => "and its storage stays (Retain)",
         ReclaimPolicy::Delete | ReclaimPolicy::Recycle | ReclaimPolicy::Newer(_) => "with its data",
     };
+    let name = &volume.name;
+    let advice = match volume.backend {
+        Backend::Local => {
+            format!("run `bindery retain pv/{name}`, and copy the data while the PVC exists")
+        }
+        Backend::Csi(_) | Backend::Nfs | Backend::HostPath | Backend::Other => {
+            format!("create it again under another name, with its data: bindery rescue pv/{name}")
+        }
+    };
     Some(format!(
-        "being deleted, which cannot be undone: it is removed once its PVC is deleted, {storage}; create it again under \
-         another name, with its data: bindery rescue pv/{}",
-        volume.name
+        "being deleted, which cannot be undone: it is removed once its PVC is deleted, {storage}; {advice}"
     ))
 }
 

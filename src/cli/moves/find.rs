@@ -3,7 +3,7 @@
 use super::object::MovedObject;
 use super::planned::{PlannedMove, impossible};
 use crate::cli::exit::Failure;
-use crate::model::annotations::{FORMER_CLAIM, TRASH};
+use crate::model::annotations::{FORMER_CLAIM, REPLACES, TRASH};
 use crate::model::{ClaimKey, Deletion, Reservation, VolumeName, VolumePhase};
 use crate::move_runner::{MoveRequests, StoredVolume};
 use crate::moves::{Direction, Goal, MoveProblem};
@@ -238,10 +238,11 @@ pub(super) fn left_key(stored: &StoredVolume) -> Option<&ClaimKey> {
         (None, VolumePhase::Released) => stored.moved.reservation.key(),
         // It would go with its claim.
         (None, VolumePhase::Bound) if is_terminating(stored) => stored.moved.reservation.key(),
-        // In the trash, and offered to any claim of that name.
+        // In the trash, and offered to any claim of that name; or made in the place of one that was being deleted.
         (None, VolumePhase::Available) => {
-            let is_in_trash = stored.object["metadata"]["annotations"].get(TRASH).is_some();
-            stored.moved.reservation.key().filter(|_| is_in_trash)
+            let annotations = &stored.object["metadata"]["annotations"];
+            let is_left = [TRASH, REPLACES].iter().any(|key| annotations.get(key).is_some());
+            stored.moved.reservation.key().filter(|_| is_left)
         }
         (
             None,

@@ -51,6 +51,11 @@ impl LabelTerms {
         })
     }
 
+    /// Whether every claim is meant.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns whether a claim with these labels (a JSON object, or null) is meant.
     pub(super) fn admit(&self, labels: &Value) -> bool {
         let value = |key: &str| labels.get(key).and_then(Value::as_str);

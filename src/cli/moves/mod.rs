@@ -20,6 +20,7 @@ mod words;
 use self::labels::LabelTerms;
 use self::object::MovedObject;
 use self::planned::PlannedMove;
+use self::rescue::Rescue;
 use super::args::{MoveArgs, RenameArgs, RescueArgs, SwapArgs, TransferArgs, UndoArgs};
 use super::exit::{Exit, Failure};
 use super::input::cluster::ClusterClient;
@@ -63,7 +64,9 @@ pub(super) fn rescue(arguments: &RescueArgs) -> Result<Exit, Failure> {
         };
         let to = arguments.to.as_deref().map(|to| object::destination(to, object.name()));
         let labels = labels.transpose()?.unwrap_or_default();
-        rescue::rescue(requests, &object, &labels, to.transpose()?.as_ref()).await
+        let (to, labels) = (to.transpose()?, &labels);
+        let records = arguments.installation.namespace();
+        Rescue { requests, labels, to: to.as_ref(), records }.find(&object).await
     })
 }
 

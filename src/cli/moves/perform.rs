@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::find::is_terminating;
 use super::parallel::for_each;
 use super::patience::{Patience, repeated};
 use super::planned::{PlannedMove, Preparation, impossible};
@@ -57,7 +58,7 @@ async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<Stri
             let mut beginning =
                 beginning(&requests, stored, journal, planned.is_replaced()).await?;
             if let Preparation::Recreate(left) = preparation {
-                beginning.problems.extend(recreation_denial(&requests, left).await?);
+                beginning.problems.extend(recreation_problems(&requests, left, stored).await?);
             }
             Ok(beginning)
         }
@@ -69,8 +70,14 @@ async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<Stri
         // A move that has begun is resumed: what it waits for shows on the way. But its journal may have been written by an
         // account without these rights.
         let found = beginning.problems.iter().filter(|problem| {
-            !planned.is_begun()
-                || matches!(problem, MoveProblem::NotAdmitted(..) | MoveProblem::NotPermitted(_))
+            let always = matches!(
+                problem,
+                MoveProblem::NotAdmitted(..)
+                    | MoveProblem::NotPermitted(_)
+                    | MoveProblem::LocalDisk(_)
+                    | MoveProblem::VolumeDenied(..)
+            );
+            !planned.is_begun() || always
         });
         problems.extend(found.map(ToString::to_string));
         problems.extend(handed_over(&planned.stored));
@@ -79,17 +86,26 @@ async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<Stri
     if problems.is_empty() { Ok(text) } else { Err(impossible(problems.join("\n"))) }
 }
 
-/// Why the API server would not create a volume again; nothing if it would, or has.
-async fn recreation_denial(
+/// Why a volume cannot be created again; nothing if it can be, or is.
+async fn recreation_problems(
     requests: &MoveRequests,
     left: &TombstoneRecord,
-) -> Result<Option<MoveProblem>, Failure> {
+    stored: &StoredVolume,
+) -> Result<Vec<MoveProblem>, Failure> {
     let name = left.name();
-    if requests.volume(&name).await?.is_some() {
-        return Ok(None);
+    let volumes = requests.volumes().await?;
+    if volumes.iter().any(|other| other.moved.name == name) {
+        return Ok(Vec::new());
     }
+    let storage = stored.volume.storage.as_ref();
+    let other = volumes.iter().find(|other| {
+        storage.is_some() && other.volume.storage.as_ref() == storage && !is_terminating(other)
+    });
+    let taken =
+        other.map(|other| MoveProblem::StorageTaken(name.clone(), other.moved.name.clone()));
     let denial = requests.volume_denial(&name, &left.manifest(false)).await?;
-    Ok(denial.map(|reason| MoveProblem::VolumeDenied(name, reason.into())))
+    let denial = denial.map(|reason| MoveProblem::VolumeDenied(name, reason.into()));
+    Ok(taken.into_iter().chain(denial).collect())
 }
 
 /// Why a volume is not moved whose data belongs to another cluster; nothing if it does not.

@@ -4,7 +4,7 @@ use crate::api::tombstone::TombstoneRecord;
 use crate::api::trash::policy_before_trash;
 use crate::cli::exit::{Exit, Failure};
 use crate::model::{ClaimKey, Deletion, Reservation, VolumeName};
-use crate::move_runner::{MoveError, StoredVolume};
+use crate::move_runner::{MoveError, StoredVolume, vanished_former};
 use crate::moves::{Direction, Goal, Journal, MoveProblem, MovedVolume, replacement_name};
 
 /// A volume, and the journal with which its move begins or goes on.
@@ -49,10 +49,11 @@ impl PlannedMove {
     /// The rescue of a volume that is gone, from what is left of it.
     pub(super) fn recreation(
         left: TombstoneRecord,
+        is_claim_there: bool,
         to: Option<&ClaimKey>,
     ) -> Result<Self, Failure> {
         let goal = Goal::Claim(to.cloned().unwrap_or_else(|| left.key()));
-        let stored = StoredVolume::left(&left)?;
+        let stored = StoredVolume::left(&left, is_claim_there)?;
         let journal =
             Journal { policy: left.policy(), ..begun(&stored, goal, Direction::Forward)? };
         Ok(Self { stored, journal, preparation: Preparation::Recreate(Box::new(left)) })
@@ -60,6 +61,8 @@ impl PlannedMove {
 
     /// A rescue: if the volume is being deleted, it is created again.
     pub(super) fn rescue(stored: StoredVolume, goal: Goal) -> Result<Self, Failure> {
+        // The process that created a volume in the place of another one was stopped before it recorded the move.
+        let stored = vanished_former(&stored).unwrap_or(stored);
         if stored.moved.deletion == Deletion::NotAsked {
             return Self::to(stored, goal);
         }
@@ -67,7 +70,12 @@ impl PlannedMove {
         let mut planned = match &stored.recorded {
             // A move had begun before the deletion: it goes on, wherever it leads.
             Some(Journal { goal: Goal::Claim(_), .. }) => Self::resumed(stored)?,
-            Some(Journal { goal: Goal::Swap(..), .. }) | None => Self::to(stored, goal)?,
+            // One volume of a swap goes back alone.
+            Some(journal @ Journal { goal: Goal::Swap(..), .. }) => {
+                let journal = journal.undone(&stored.moved.version);
+                Self::of(stored, journal)
+            }
+            None => Self::to(stored, goal)?,
         };
         // The trash record goes with the volume.
         if let (None, Some(before)) = (&planned.stored.recorded, before) {

@@ -1,91 +1,102 @@
 //! Finds the volumes that a rescue is about.
 
+use serde_json::Value;
+
 use super::find::{is_left_by, is_terminating, left_key, names, was_moved};
 use super::labels::LabelTerms;
 use super::object::MovedObject;
 use super::planned::{PlannedMove, impossible};
-use crate::api::moves::{is_in_import, recorded_copy};
+use crate::api::moves::recorded_copy;
 use crate::cli::exit::Failure;
 use crate::cli::output::eprint_line;
+use crate::model::annotations::RECREATED;
 use crate::model::{ClaimKey, ClaimPhase, VolumeName, VolumePhase};
-use crate::move_runner::{MoveRequests, StoredVolume, is_replacement_of};
+use crate::move_runner::{MoveRequests, StoredVolume, is_claim_there, is_replacement_of};
 use crate::moves::{Goal, MoveProblem};
 
-/// The moves that create deleted claims again. `labels` leaves out claims that do not have them.
-pub(super) async fn rescue(
-    requests: &MoveRequests,
-    object: &MovedObject,
-    labels: &LabelTerms,
-    to: Option<&ClaimKey>,
-) -> Result<Vec<PlannedMove>, Failure> {
-    match object {
-        MovedObject::Volume(name) => of_volume(requests, name, to).await,
-        MovedObject::Claim(key) => of_claim(requests, key, to).await,
-        MovedObject::Namespace(_) if to.is_some() => Err(Failure::usage(
-            "--to names one PVC, and ns/NAME stands for many; leave out one of them",
-        )),
-        MovedObject::Namespace(name) => of_namespace(requests, name, labels).await,
-    }
+/// A rescue.
+#[derive(Clone, Copy)]
+pub(super) struct Rescue<'a> {
+    pub(super) requests: &'a MoveRequests,
+    /// Leaves out claims that do not have these labels.
+    pub(super) labels: &'a LabelTerms,
+    /// Where the claim goes, if not to its former name.
+    pub(super) to: Option<&'a ClaimKey>,
+    /// The namespace in which the controller records volumes that are gone. Of other namespaces, nothing is believed.
+    pub(super) records: &'a str,
 }
 
-async fn of_volume(
-    requests: &MoveRequests,
-    name: &VolumeName,
-    to: Option<&ClaimKey>,
-) -> Result<Vec<PlannedMove>, Failure> {
-    let Some(stored) = requests.volume(name).await? else {
-        return of_replacement(requests, name, to).await;
-    };
-    if stored.recorded.is_none() && is_in_import(&stored.object) {
-        return of_tombstone(requests, name, to).await;
+impl Rescue<'_> {
+    /// The moves that create deleted claims again.
+    pub(super) async fn find(&self, object: &MovedObject) -> Result<Vec<PlannedMove>, Failure> {
+        match object {
+            MovedObject::Volume(_) | MovedObject::Claim(_) if !self.labels.is_empty() => {
+                Err(Failure::usage(
+                    "-l selects among many PVCs; give it without an object, or with ns/NAME",
+                ))
+            }
+            MovedObject::Volume(name) => self.of_volume(name).await,
+            MovedObject::Claim(key) => of_claim(self.requests, key, self.to).await,
+            MovedObject::Namespace(_) if self.to.is_some() => Err(Failure::usage(
+                "--to names one PVC, and ns/NAME stands for many; leave out one of them",
+            )),
+            MovedObject::Namespace(name) => of_namespace(self.requests, name, self.labels).await,
+        }
     }
-    let is_bound = stored.moved.phase == VolumePhase::Bound;
-    if stored.recorded.is_none() && is_bound && !is_terminating(&stored) {
-        return Err(impossible(format!(
-            "PV {:?} is Bound: its PVC was not deleted; to move it, use: bindery transfer",
-            name.as_str()
-        )));
-    }
-    let key = stored.moved.reservation.key().cloned();
-    let key = key.ok_or_else(|| impossible(MoveProblem::NoClaim(name.clone()).to_string()))?;
-    Ok(vec![PlannedMove::rescue(stored, goal(&key, to))?])
-}
 
-/// The move of the volume that was created in the place of this one, which is gone.
-async fn of_replacement(
-    requests: &MoveRequests,
-    former: &VolumeName,
-    to: Option<&ClaimKey>,
-) -> Result<Vec<PlannedMove>, Failure> {
-    let mut volumes = requests.volumes().await?;
-    volumes.retain(|stored| is_replacement_of(stored, former));
-    match volumes.pop() {
-        None => of_tombstone(requests, former, to).await,
-        Some(stored) if stored.recorded.is_some() => Ok(vec![PlannedMove::resumed(stored)?]),
-        Some(stored) if stored.moved.phase == VolumePhase::Bound => Ok(Vec::new()),
-        Some(stored) => Err(impossible(format!(
-            "PV {:?} is gone, and PV {:?} was created in its place; rescue that one",
-            former.as_str(),
-            stored.moved.name.as_str()
-        ))),
+    async fn of_volume(&self, name: &VolumeName) -> Result<Vec<PlannedMove>, Failure> {
+        let Some(stored) = self.requests.volume(name).await? else {
+            return self.of_replacement(name).await;
+        };
+        let is_recreated = stored.object["metadata"]["annotations"].get(RECREATED).is_some();
+        if stored.recorded.is_none() && is_recreated {
+            return self.of_tombstone(name).await;
+        }
+        let is_bound = stored.moved.phase == VolumePhase::Bound;
+        if stored.recorded.is_none() && is_bound && !is_terminating(&stored) {
+            return Err(impossible(format!(
+                "PV {:?} is Bound: its PVC was not deleted; to move it, use: bindery transfer",
+                name.as_str()
+            )));
+        }
+        let key = stored.moved.reservation.key().cloned();
+        let key = key.ok_or_else(|| impossible(MoveProblem::NoClaim(name.clone()).to_string()))?;
+        Ok(vec![PlannedMove::rescue(stored, goal(&key, self.to))?])
     }
-}
 
-/// The move of a volume that is gone, from what the controller has recorded of it.
-async fn of_tombstone(
-    requests: &MoveRequests,
-    name: &VolumeName,
-    to: Option<&ClaimKey>,
-) -> Result<Vec<PlannedMove>, Failure> {
-    let left = requests.tombstones().await?.into_iter().find(|left| left.name() == *name);
-    let left = left.ok_or_else(|| {
-        impossible(format!(
-            "PV {:?} does not exist, and nothing is recorded of it; check the name; with the trash, the controller records PVs \
-             that are deleted while their storage stays, for 30 days",
-            name.as_str()
-        ))
-    })?;
-    Ok(vec![PlannedMove::recreation(left, to)?])
+    /// The move of the volume that was created in the place of this one, which is gone.
+    async fn of_replacement(&self, former: &VolumeName) -> Result<Vec<PlannedMove>, Failure> {
+        let mut volumes = self.requests.volumes().await?;
+        volumes.retain(|stored| is_replacement_of(stored, former));
+        match volumes.pop() {
+            None => self.of_tombstone(former).await,
+            Some(stored) if stored.recorded.is_some() => Ok(vec![PlannedMove::resumed(stored)?]),
+            Some(stored) if stored.moved.phase == VolumePhase::Bound => Ok(Vec::new()),
+            Some(stored) => {
+                let key = stored.moved.reservation.key().cloned();
+                let key = key.ok_or_else(|| {
+                    impossible(MoveProblem::NoClaim(stored.moved.name.clone()).to_string())
+                })?;
+                Ok(vec![PlannedMove::rescue(stored, goal(&key, self.to))?])
+            }
+        }
+    }
+
+    /// The move of a volume that is gone, from what the controller has recorded of it.
+    async fn of_tombstone(&self, name: &VolumeName) -> Result<Vec<PlannedMove>, Failure> {
+        let records = self.requests.tombstones(self.records).await?;
+        let left = records.into_iter().find(|left| left.name() == *name);
+        let left = left.ok_or_else(|| {
+            impossible(format!(
+                "PV {:?} does not exist, and nothing is recorded of it in Namespace {:?}; check the name, and --installation; \
+                 with the trash, the controller records PVs that are deleted while their storage stays, for 30 days",
+                name.as_str(),
+                self.records
+            ))
+        })?;
+        let is_claim_there = is_claim_there(self.requests, &left).await?;
+        Ok(vec![PlannedMove::recreation(left, is_claim_there, self.to)?])
+    }
 }
 
 async fn of_claim(
@@ -127,12 +138,24 @@ async fn of_namespace(
         let Some(key) = key else { continue };
         let claim = requests.claim(&key).await?;
         let copy = recorded_copy(&stored.object);
+        let left_out = |why: &str| {
+            let name = stored.moved.name.as_str();
+            eprint_line(&format!("PV {name:?} is left out: {why}"));
+        };
         let claim_labels = match (&copy, &claim) {
             (Some(copy), _) => &copy["labels"],
             (None, Some(claim)) => &claim.object["metadata"]["labels"],
-            (None, None) => &serde_json::Value::Null,
+            (None, None) if labels.is_empty() => &Value::Null,
+            (None, None) => {
+                left_out(&format!("the labels of PVC \"{key}\" are not recorded"));
+                continue;
+            }
         };
         if !labels.admit(claim_labels) {
+            continue;
+        }
+        if is_terminating(&stored) && claim.is_some() {
+            left_out("it is being deleted while its PVC exists; name it as pv/NAME");
             continue;
         }
         // A transfer that has begun is not a rescue.
@@ -141,11 +164,8 @@ async fn of_namespace(
         // One that has no volume is a problem of the move: a workload may have created it again.
         let has_volume = claim.as_ref().is_some_and(|claim| claim.claim.volume.is_some());
         let has_claim = recorded.is_none() && has_volume;
-        if is_other || (has_claim && !is_terminating(&stored)) {
-            let name = stored.moved.name.as_str();
-            eprint_line(&format!(
-                "PV {name:?} is left out: PVC \"{key}\" exists, or a move leads to it"
-            ));
+        if is_other || has_claim {
+            left_out(&format!("PVC \"{key}\" exists, or a move leads to it"));
             continue;
         }
         moves.push(PlannedMove::rescue(stored, Goal::Claim(key))?);

@@ -13,14 +13,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout, timeout_at};
 
 use super::watched::TrashWatch;
-use crate::api::tombstone::TombstoneRecord;
 use crate::api::volume::{Wanted, volume};
 use crate::client::lease::LeadershipDeadline;
 use crate::config::Configuration;
 use crate::controller::metrics::ControllerMetrics;
 use crate::controller::trash::events::{TrashEvents, blocked_reason};
 use crate::model::{EffectiveClass, Reservation, VolumeClass, VolumeName};
-use crate::move_runner::{MoveRequests, record_tombstones};
+use crate::move_runner::{DeletedVolume, MoveRequests, record_deleted};
 use crate::trash::{Clock, TrashPolicy, TrashState, TrashStep};
 use crate::trash_runner::{TrashEnd, TrashError, trash_step};
 
@@ -74,8 +73,8 @@ pub(in crate::controller) struct TrashLoop {
     blocked: BTreeMap<VolumeName, &'static str>,
     running: JoinSet<(VolumeName, Option<Result<TrashEnd, TrashError>>)>,
     client: Client,
-    /// The recording of tombstones under way; those that were not recorded come back.
-    recording: JoinSet<Vec<TombstoneRecord>>,
+    /// The recording of deleted volumes under way; those that were not recorded come back.
+    recording: JoinSet<Vec<DeletedVolume>>,
     /// The policy by which the volumes of concern were chosen.
     policy: TrashPolicy,
     is_leading: bool,
@@ -118,7 +117,7 @@ impl TrashLoop {
                         self.on_end(name, end);
                     }
                 }
-                Some(Ok(left)) = self.recording.join_next() => watch.put_tombstones(left),
+                Some(Ok(left)) = self.recording.join_next() => watch.put_deleted(left),
             }
             self.start_due();
         }
@@ -126,7 +125,11 @@ impl TrashLoop {
 
     /// Waits for the steps in flight; nothing new is started.
     pub(in crate::controller) async fn finish(&mut self) {
-        let rest = async { while self.running.join_next().await.is_some() {} };
+        self.record_deleted();
+        let rest = async {
+            while self.running.join_next().await.is_some() {}
+            while self.recording.join_next().await.is_some() {}
+        };
         let _ = timeout(REQUEST_TIMEOUT, rest).await;
     }
 
@@ -143,7 +146,7 @@ impl TrashLoop {
             self.settings.watch.make_all_due();
         }
         self.is_leading = is_leading;
-        self.record_tombstones();
+        self.record_deleted();
         let policy = self.settings.configuration.load().trash.clone();
         if policy != self.policy {
             match self.read_volumes().await {
@@ -160,21 +163,21 @@ impl TrashLoop {
     }
 
     /// Records what is left of volumes that were deleted, if this process leads.
-    fn record_tombstones(&mut self) {
+    fn record_deleted(&mut self) {
         if !self.is_leading || !self.recording.is_empty() {
             return;
         }
-        let records = self.settings.watch.take_tombstones();
-        if records.is_empty() {
+        let deleted = self.settings.watch.take_deleted();
+        if deleted.is_empty() {
             return;
         }
         let (client, namespace) = (self.client.clone(), self.settings.own_namespace.clone());
         self.recording.spawn(async move {
-            match record_tombstones(&client, &namespace, &records).await {
+            match record_deleted(&client, &namespace, &deleted).await {
                 Ok(()) => Vec::new(),
                 Err(error) => {
                     tracing::warn!(%error, "the record of deleted PersistentVolumes was not written; it is tried again");
-                    records
+                    deleted
                 }
             }
         });

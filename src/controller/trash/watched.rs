@@ -14,9 +14,16 @@ use crate::client::resource::ResourceKind;
 use crate::client::watch::{EventHandler, Unreadable};
 use crate::config::Configuration;
 use crate::controller::event_sender::EventSender;
-use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, Volume, VolumeName};
-use crate::trash::{Clock, TOMBSTONES_COUNT_MAX, TrashPolicy, TrashStep};
+use crate::model::{
+    ClaimKey, ReclaimPolicy, Reservation, ResourceVersion, Uid, Volume, VolumeName,
+};
+use crate::move_runner::DeletedVolume;
+use crate::trash::{Clock, TrashPolicy, TrashStep};
 use crate::trash_runner::{CopyDigest, WatchedVolume, claim_digest, watched_volume};
+
+/// Deleted volumes that wait to be recorded. 1,000: of a process that does not lead, so that it knows the last ones if it
+/// does; a record has some 2 KiB.
+const DELETED_COUNT_MAX: usize = 1000;
 
 /// What the watches have shown.
 pub(in crate::controller) struct TrashWatch {
@@ -37,8 +44,8 @@ struct State {
     due: BTreeSet<VolumeName>,
     /// Those whose trash record cannot be read.
     unreadable: BTreeSet<VolumeName>,
-    /// What is left of volumes that were deleted, and is not recorded yet.
-    tombstones: Vec<TombstoneRecord>,
+    /// Volumes that were deleted, of which that is not recorded yet.
+    deleted: Vec<DeletedVolume>,
     /// What the list of volumes, or of claims, under way has shown.
     shown_volumes: Option<BTreeSet<VolumeName>>,
     shown_claims: Option<BTreeSet<ClaimKey>>,
@@ -149,24 +156,28 @@ impl TrashWatch {
         if self.configuration.load().trash == TrashPolicy::default() {
             return;
         }
-        let Ok(read) = volume(text, Wanted::Labels) else { return };
-        if let Some(record) = TombstoneRecord::of(&read.volume, text, Timestamp::now()) {
-            self.put_tombstones(vec![record]);
-            self.changed.notify_one();
-        }
+        let Ok(read) = volume(text, Wanted::Both) else { return };
+        let record = TombstoneRecord::of(&read.volume, text, Timestamp::now());
+        let deleted = match record {
+            Some(record) => DeletedVolume::Left(Box::new(record)),
+            None if read.volume.policy == ReclaimPolicy::Retain => return,
+            None => DeletedVolume::WithItsStorage(Box::new(read.volume)),
+        };
+        self.put_deleted(vec![deleted]);
+        self.changed.notify_one();
     }
 
-    /// Takes in tombstones that are not recorded. Of too many, the oldest go.
-    pub(super) fn put_tombstones(&self, records: Vec<TombstoneRecord>) {
+    /// Takes in deleted volumes that are not recorded. Of too many, the oldest are forgotten.
+    pub(super) fn put_deleted(&self, deleted: Vec<DeletedVolume>) {
         let mut state = self.lock();
-        state.tombstones.extend(records);
-        let excess = state.tombstones.len().saturating_sub(TOMBSTONES_COUNT_MAX);
-        state.tombstones.drain(..excess);
+        state.deleted.extend(deleted);
+        let excess = state.deleted.len().saturating_sub(DELETED_COUNT_MAX);
+        state.deleted.drain(..excess);
     }
 
-    /// Takes the tombstones that are not recorded.
-    pub(super) fn take_tombstones(&self) -> Vec<TombstoneRecord> {
-        std::mem::take(&mut self.lock().tombstones)
+    /// Takes the deleted volumes that are not recorded.
+    pub(super) fn take_deleted(&self) -> Vec<DeletedVolume> {
+        std::mem::take(&mut self.lock().deleted)
     }
 
     /// Takes in a claim that names a volume.

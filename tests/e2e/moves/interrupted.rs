@@ -200,7 +200,15 @@ fn resumed_replacements(scene: &Scene<'_>, proxy: &Proxy, cuts: Cuts<'_>) {
         let uid = scene.volume(&name)["metadata"]["uid"].as_str().unwrap().to_owned();
         let rescue = ["rescue", &format!("pv/{former}")];
         cut_off(scene, proxy, trouble, &rescue);
-        scene.bindery(&rescue).expect_ok();
+        // A person deletes the claim after the volume was created and before the move was recorded on it.
+        if trouble == Trouble::AwayAfterWrites(2) {
+            let path = claim_path(from, &name);
+            scene.plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
+            until_gone(scene, &volume_path(&former));
+            scene.bindery(&["rescue", &format!("pvc/{from}/{name}")]).expect_ok();
+        } else {
+            scene.bindery(&rescue).expect_ok();
+        }
         let stored = scene.plane.get(ADMIN, &claim_path(from, &name)).expect_ok();
         let made = format!("{former}-{}", &uid[..8]);
         assert_eq!(stored["spec"]["volumeName"], made, "{trouble:?}");
@@ -213,6 +221,13 @@ fn resumed_replacements(scene: &Scene<'_>, proxy: &Proxy, cuts: Cuts<'_>) {
         assert_eq!(volume["spec"]["claimRef"]["uid"], stored["metadata"]["uid"], "{trouble:?}");
         assert_eq!(volume.pointer("/metadata/annotations/bindery.dev~1move"), None, "{volume}");
     }
+}
+
+fn until_gone(scene: &Scene<'_>, path: &str) {
+    eventually("it is gone", PATIENCE, || {
+        let code = scene.plane.get(ADMIN, path).code;
+        if code == 404 { Ok(()) } else { Err(code.to_string()) }
+    });
 }
 
 /// As GitOps or an operator does: the same command still moves the first volume.

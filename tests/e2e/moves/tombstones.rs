@@ -1,13 +1,13 @@
 //! Volumes whose objects are deleted while their storage stays: they are created again from what the controller has recorded.
 
 use hyper::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::interrupted::{cut_off, cuts};
 use super::scene::{PATIENCE, Scene};
-use crate::controller::{Controller, Election};
+use super::trash::{Binder, Trash};
 use crate::eventually::eventually;
-use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER};
+use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane, claim_path, volume_path};
 use crate::proxy::{Proxy, Trouble};
 use crate::runner::{Case, case};
@@ -16,39 +16,40 @@ pub(crate) const CASES: &[Case] = &[case!(a_deleted_volume_is_created_again_and_
 
 const CONFIGURATION: &str = "apiVersion: bindery.dev/v1\nkind: Config\ntrash: {keep: 1h}\n";
 
+/// The copy of the claim on a volume.
+const COPY: &str = "/metadata/annotations/bindery.dev~1claim-copy";
+
 /// Writes of a rescue whose claim is gone: the volume, its journal, the claim, the end. The binder may be first to reserve
 /// the volume for the claim; else there is one more.
 const WRITES: usize = 4;
 
 fn a_deleted_volume_is_created_again_and_gets_its_claim() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config.yaml");
-    std::fs::write(&file, CONFIGURATION).unwrap();
+    let trash = Trash::on(&plane, Binder::InTree, CONFIGURATION);
+    let _controller = trash.start();
     let scene = Scene::new(&plane, "gone");
-    let namespace = scene.objects.namespace();
-    let more = ["--config", file.to_str().unwrap(), "--lease-namespace", namespace];
-    let kubeconfig = plane.kubeconfig(BINDERY_CONTROLLER);
-    let _controller = Controller::keeping(&kubeconfig, Election::None, &more);
-    rescued_from_the_trash(&scene);
+    rescued_from_the_trash(&scene, &trash);
     restored_while_its_claim_is_lost(&scene);
+    rescued_by_label(&scene, &trash);
     let none = scene.bindery(&["rescue", "pv/none"]).expect_failed(1);
     assert!(none.contains("nothing is recorded of it"), "{none}");
 }
 
 /// Its claim was deleted, and then a person deleted the volume, which was held.
-fn rescued_from_the_trash(scene: &Scene<'_>) {
+fn rescued_from_the_trash(scene: &Scene<'_>, trash: &Trash<'_>) {
     let from = scene.objects.namespace();
     let proxy = Proxy::start(scene.plane);
     for (index, trouble) in cuts(WRITES).enumerate() {
         let name = format!("data-{index}");
-        scene.pair(&name);
-        until_held(scene, &name);
-        scene.delete(&name);
-        until_released(scene, &name);
-        delete_volume(scene, &name);
         let volume = scene.objects.name(&name);
-        let rescue = ["rescue", &format!("pv/{volume}")];
+        scene.pair(&name);
+        // With the copy of the claim, which comes with the hold or by a write of its own.
+        trash.until_held(&volume);
+        trash.until(&volume, "it has the copy", |volume| volume.pointer(COPY).is_some());
+        scene.delete(&name);
+        trash.until_in_trash(&volume);
+        delete_volume(scene, &name);
+        let rescue = ["rescue", &format!("pv/{volume}"), "--installation", "default/bindery"];
         until_recorded(scene, &rescue);
         cut_off(scene, &proxy, trouble, &rescue);
         let again = scene.bindery(&rescue);
@@ -61,7 +62,7 @@ fn rescued_from_the_trash(scene: &Scene<'_>) {
         assert_eq!(claim["metadata"]["labels"]["app"], name, "{trouble:?}");
         assert_eq!(scene.volume(&name)["spec"]["csi"]["volumeHandle"], volume, "{trouble:?}");
         // Its former policy is Delete, so it is held again.
-        until_held(scene, &name);
+        trash.until_held(&volume);
     }
 }
 
@@ -78,7 +79,7 @@ fn restored_while_its_claim_is_lost(scene: &Scene<'_>) {
         let claim = scene.plane.get(ADMIN, &path).expect_ok();
         if claim["status"]["phase"] == "Lost" { Ok(()) } else { Err(claim.to_string()) }
     });
-    let rescue = ["rescue", &format!("pv/{name}")];
+    let rescue = ["rescue", &format!("pv/{name}"), "--installation", "default/bindery"];
     until_recorded(scene, &rescue);
     scene.bindery(&rescue).expect_ok();
     let claim = scene.plane.get(ADMIN, &path).expect_ok();
@@ -89,33 +90,28 @@ fn restored_while_its_claim_is_lost(scene: &Scene<'_>) {
     assert_eq!(volume["spec"]["persistentVolumeReclaimPolicy"], "Retain", "{volume}");
 }
 
+/// Of three claims that were deleted, the one with the label.
+fn rescued_by_label(scene: &Scene<'_>, trash: &Trash<'_>) {
+    let from = scene.objects.namespace();
+    for name in ["web", "db", "cache"] {
+        let volume = scene.objects.name(name);
+        scene.pair(name);
+        trash.until_held(&volume);
+        trash.until(&volume, "it has the copy", |volume| volume.pointer(COPY).is_some());
+        scene.delete(name);
+        trash.until_in_trash(&volume);
+    }
+    scene.bindery(&["rescue", "-n", from, "-l", "app=db"]).expect_ok();
+    for (name, code) in [("web", 404), ("db", 200), ("cache", 404)] {
+        assert_eq!(scene.plane.get(ADMIN, &claim_path(from, name)).code, code, "{name}");
+    }
+    let named = scene.bindery(&["rescue", "pvc/web", "-n", from, "-l", "app=web"]).expect_failed(2);
+    assert!(named.contains("selects among many"), "{named}");
+}
+
 fn delete_volume(scene: &Scene<'_>, name: &str) {
     let path = volume_path(&scene.objects.name(name));
     scene.plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
-}
-
-fn record(volume: &Value) -> Option<Value> {
-    let text = volume.pointer("/metadata/annotations/bindery.dev~1trash")?.as_str()?;
-    serde_json::from_str(text).ok()
-}
-
-/// The controller holds the volume for the time after its claim, with a copy of the claim.
-fn until_held(scene: &Scene<'_>, name: &str) {
-    eventually("the volume is held", PATIENCE, || {
-        let volume = scene.volume(name);
-        let is_held = record(&volume).is_some_and(|record| record["release"].is_null())
-            && volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
-            && volume.pointer("/metadata/annotations/bindery.dev~1claim-copy").is_some();
-        if is_held { Ok(()) } else { Err(volume.to_string()) }
-    });
-}
-
-fn until_released(scene: &Scene<'_>, name: &str) {
-    eventually("its release is recorded", PATIENCE, || {
-        let volume = scene.volume(name);
-        let is_released = record(&volume).is_some_and(|record| !record["release"].is_null());
-        if is_released { Ok(()) } else { Err(volume.to_string()) }
-    });
 }
 
 /// The volume is gone, and the controller has recorded what is left of it.

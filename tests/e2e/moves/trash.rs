@@ -43,7 +43,8 @@ impl<'a> Trash<'a> {
 
     pub(super) fn start(&self) -> Controller {
         let file = self.file();
-        let more = ["--config", file.to_str().unwrap()];
+        // The namespace of what it records about deleted volumes.
+        let more = ["--config", file.to_str().unwrap(), "--lease-namespace", "default"];
         match self.binder {
             Binder::Own => Controller::start_with(self.plane, &more),
             Binder::InTree => {

@@ -15,6 +15,8 @@ pub enum MoveProblem {
     LocalDisk(VolumeName),
     /// The API server would not create the volume again, for this reason.
     VolumeDenied(VolumeName, Box<str>),
+    /// The storage of the volume that would be created again has another volume.
+    StorageTaken(VolumeName, VolumeName),
     /// A volume of this name exists and is of other storage.
     VolumeNameTaken(VolumeName),
     /// The volume is in another move, to this claim.
@@ -79,6 +81,13 @@ impl fmt::Display for MoveProblem {
                 f,
                 "PV {:?} could not be created: {reason}; solve this first",
                 volume.as_str()
+            ),
+            Self::StorageTaken(volume, other) => write!(
+                f,
+                "PV {:?} would use the storage of PV {:?}; two PVCs would write the same files; if that PV is not needed, run \
+                 `bindery retain pv/{other}`, delete it, then run the command again",
+                volume.as_str(),
+                other.as_str()
             ),
             Self::VolumeNameTaken(volume) => write!(
                 f,

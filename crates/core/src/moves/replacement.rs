@@ -101,7 +101,8 @@ pub fn decide_replacement(seen: &ReplacementEvidence<'_>, journal: &Journal) -> 
     };
     let Some((former, recorded)) = seen.former else {
         return match replacement {
-            Some(_) => ReplacementStep::Move,
+            Some((_, true)) => ReplacementStep::Move,
+            Some((_, false)) => ReplacementStep::Write(ReplacementWrite::Record),
             None => ReplacementStep::Stop(MoveProblem::Changed(seen.name.clone())),
         };
     };
@@ -109,11 +110,11 @@ pub fn decide_replacement(seen: &ReplacementEvidence<'_>, journal: &Journal) -> 
         return ReplacementStep::Stop(MoveProblem::Changed(former.name.clone()));
     }
     match recorded {
-        Some(recorded) if recorded != journal => {
+        Some(recorded) if recorded == journal && former.policy == ReclaimPolicy::Retain => {}
+        Some(recorded) if recorded != journal && !recorded.is_undone_by(journal) => {
             let goal = recorded.goal.claim().clone();
             return ReplacementStep::Stop(MoveProblem::OtherMove(goal));
         }
-        Some(_) if former.policy == ReclaimPolicy::Retain => {}
         Some(_) | None => return ReplacementStep::Write(ReplacementWrite::Retain),
     }
     match replacement {

@@ -1,7 +1,7 @@
 //! Deleting a volume of a bound pair.
 
 use super::prelude::*;
-use crate::model::{Deletion, ReclaimPolicy, Volume};
+use crate::model::{Backend, Deletion, ReclaimPolicy, Volume};
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-delete",
@@ -100,12 +100,19 @@ fn deleted(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
     if volume.deletion == Deletion::NotAsked {
         return None;
     }
+    let name = &volume.name;
+    let advice = match volume.backend {
+        // For its disk, the provisioner of its node creates another one.
+        Backend::Local => {
+            format!("run `bindery retain pv/{name}`, and copy the data while the PVC exists")
+        }
+        Backend::Csi(_) | Backend::Nfs | Backend::HostPath | Backend::Other => {
+            format!("create it again, with its data: bindery rescue pv/{name}")
+        }
+    };
     let text = format!(
-        "PV \"{}\" is being deleted while it is bound to PVC \"{key}\"; {}; create it again, with \
-         its data: bindery rescue pv/{}",
-        volume.name,
-        consequence(&volume.policy),
-        volume.name
+        "PV \"{name}\" is being deleted while it is bound to PVC \"{key}\"; {}; {advice}",
+        consequence(&volume.policy)
     );
     Some(Violation::new("metadata.deletionTimestamp", text).depending_on(dependency))
 }

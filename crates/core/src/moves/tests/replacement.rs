@@ -161,6 +161,9 @@ fn the_second_volume_says_whose_the_data_is_before_the_first_one_goes() {
     world.settle();
     assert_eq!(world.decide(&journal), ReplacementStep::Move);
     assert!(!world.is_lost);
+    let unrecorded = ReplacementRead::Present { deletion: Deletion::NotAsked, is_recorded: false };
+    world.replacement = Some(unrecorded);
+    assert_eq!(world.decide(&journal), ReplacementStep::Write(ReplacementWrite::Record));
 }
 
 #[test]
@@ -186,10 +189,11 @@ fn a_replacement_has_a_name_that_fits() {
 }
 
 proptest! {
-    /// Two processes make steps on what they read some time ago, pods come and go, a person deletes the claim.
+    /// Two processes make steps on what they read some time ago, and pods come and go. A person deletes the claim, once the
+    /// replacement is there: until then, the data would go with it as ever.
     #[test]
     fn the_data_is_never_lost(
-        acts in prop::collection::vec((0_u8..6, any::<bool>()), 1..40),
+        acts in prop::collection::vec((0_u8..7, any::<bool>()), 1..40),
         is_retained in any::<bool>(),
     ) {
         let policy = if is_retained { ReclaimPolicy::Retain } else { ReclaimPolicy::Delete };
@@ -206,11 +210,14 @@ proptest! {
                     world.apply(&seen, &write, &journal);
                 },
                 4 => world.is_used = first,
+                5 => if let (Some(_), Some(claim)) = (&world.replacement, &mut world.claim) {
+                    claim.deletion = Deletion::Terminating;
+                },
                 _ => world.settle(),
             }
             prop_assert!(!world.is_lost);
-            let is_named = world.former.is_some()
-                || matches!(world.replacement, Some(ReplacementRead::Present { is_recorded: true, .. }));
+            // The replacement has the journal of the former volume from its creation on.
+            let is_named = world.former.is_some() || world.replacement.is_some();
             prop_assert!(is_named, "nothing says whose the data is");
         }
     }

@@ -52,7 +52,7 @@ pub enum TrashError {
     NoServerTime,
 }
 
-/// Makes the next step of a volume.
+/// Makes the next step of a volume. `watched_since` is since when this process has looked after volumes.
 ///
 /// # Errors
 ///
@@ -61,9 +61,10 @@ pub async fn trash_step(
     requests: &MoveRequests,
     name: &VolumeName,
     policy: &TrashPolicy,
+    watched_since: Timestamp,
 ) -> Result<TrashEnd, TrashError> {
     let Some(stored) = requests.volume(name).await? else { return Ok(TrashEnd::Gone) };
-    let mut seen = Seen::new(requests, stored, policy)?;
+    let mut seen = Seen::new(requests, stored, policy, watched_since)?;
     loop {
         match decide_trash(&seen.evidence()) {
             TrashStep::Settled(state) => return Ok(TrashEnd::Settled(state)),
@@ -89,6 +90,7 @@ struct Seen<'a> {
     /// The copy of the claim that has the volume.
     copy: Option<Value>,
     clock: Clock,
+    watched_since: Timestamp,
 }
 
 impl<'a> Seen<'a> {
@@ -96,6 +98,7 @@ impl<'a> Seen<'a> {
         requests: &'a MoveRequests,
         stored: StoredVolume,
         policy: &TrashPolicy,
+        watched_since: Timestamp,
     ) -> Result<Self, TrashError> {
         let annotations = &stored.object["metadata"]["annotations"];
         let moved = &stored.moved;
@@ -105,7 +108,7 @@ impl<'a> Seen<'a> {
         let retention =
             policy.retention(stored.volume.class().as_class(), namespace, own_keep(annotations));
         let (claim, copy, clock) = (ClaimRead::Unread, None, Clock::Unread);
-        Ok(Self { requests, stored, record, retention, claim, copy, clock })
+        Ok(Self { requests, stored, record, retention, claim, copy, clock, watched_since })
     }
 
     fn evidence(&self) -> TrashEvidence<'_> {
@@ -124,6 +127,7 @@ impl<'a> Seen<'a> {
             claim: &self.claim,
             copy,
             clock: self.clock,
+            watched_since: self.watched_since,
         }
     }
 

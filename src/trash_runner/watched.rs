@@ -1,5 +1,6 @@
 //! What a watch shows of a volume, as far as the trash is concerned.
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -50,12 +51,13 @@ impl WatchedVolume {
         self.record.is_some() || (is_destroyed && self.retention(policy) != Retention::None)
     }
 
-    /// Returns the next step as far as it is known without a read. `claim` is the digest of its claim, if that is known.
+    /// Returns the next step as far as it is known without a read. `claim` is the digest of its claim, if that is known; the
+    /// last are what the time is, and since when this process has looked after volumes.
     pub fn next_step(
         &self,
         policy: &TrashPolicy,
         claim: Option<&CopyDigest>,
-        clock: Clock,
+        (clock, watched_since): (Clock, Timestamp),
     ) -> TrashStep {
         let copy = match (claim, &self.copy) {
             (None, _) => ClaimCopy::Unread,
@@ -71,6 +73,7 @@ impl WatchedVolume {
             claim: &ClaimRead::Unread,
             copy,
             clock,
+            watched_since,
         })
     }
 }

@@ -78,6 +78,8 @@ pub(in crate::controller) struct TrashLoop {
     /// The policy by which the volumes of concern were chosen.
     policy: TrashPolicy,
     is_leading: bool,
+    /// Since when this process leads.
+    leads_since: Timestamp,
 }
 
 impl TrashLoop {
@@ -96,6 +98,7 @@ impl TrashLoop {
             client: client.clone(),
             recording: JoinSet::new(),
             is_leading: false,
+            leads_since: Timestamp::now(),
         }
     }
 
@@ -143,6 +146,7 @@ impl TrashLoop {
     async fn observe(&mut self) {
         let is_leading = self.deadline().is_some();
         if is_leading && !self.is_leading {
+            self.leads_since = Timestamp::now();
             self.settings.watch.make_all_due();
         }
         self.is_leading = is_leading;
@@ -215,11 +219,8 @@ impl TrashLoop {
             && let Some(name) = self.queue.difference(&self.in_flight).next().cloned()
         {
             self.queue.remove(&name);
-            match self
-                .settings
-                .watch
-                .next_step(&name, Clock::Between { earliest: now, latest: now })
-            {
+            let clock = (Clock::Between { earliest: now, latest: now }, self.leads_since);
+            match self.settings.watch.next_step(&name, clock) {
                 None => self.forget(&name),
                 Some(TrashStep::Settled(state)) => self.settle(name, state, now),
                 Some(TrashStep::ReadClaim | TrashStep::ReadClock | TrashStep::Write(_)) => {
@@ -233,12 +234,14 @@ impl TrashLoop {
         self.in_flight.insert(name.clone());
         let (requests, configuration) =
             (self.requests.clone(), Arc::clone(&self.settings.configuration));
-        let events = Arc::clone(&self.events);
+        let (events, leads_since) = (Arc::clone(&self.events), self.leads_since);
         self.running.spawn(async move {
             let volume = name.clone();
             let step = spawn(async move {
                 let policy = configuration.load_full();
-                timeout_at(deadline, trash_step(&requests, &volume, &policy.trash)).await.ok()
+                timeout_at(deadline, trash_step(&requests, &volume, &policy.trash, leads_since))
+                    .await
+                    .ok()
             });
             let end = step.await.ok().flatten();
             if let Some(Ok(TrashEnd::Made(write, stored))) = &end {

@@ -78,7 +78,11 @@ impl TrashWatch {
     }
 
     /// The next step of a volume as far as it is known without a read; nothing if it is of no concern.
-    pub(super) fn next_step(&self, name: &VolumeName, clock: Clock) -> Option<TrashStep> {
+    pub(super) fn next_step(
+        &self,
+        name: &VolumeName,
+        (clock, watched_since): (Clock, Timestamp),
+    ) -> Option<TrashStep> {
         let policy = self.configuration.load();
         let state = self.lock();
         let volume = state.volumes.get(name)?;
@@ -86,7 +90,7 @@ impl TrashWatch {
             Reservation::Held(key, _) => state.claims.get(key),
             Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(..) => None,
         };
-        Some(volume.next_step(&policy.trash, claim, clock))
+        Some(volume.next_step(&policy.trash, claim, (clock, watched_since)))
     }
 
     /// Passes each volume to `take`.

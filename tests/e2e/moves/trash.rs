@@ -56,7 +56,8 @@ impl<'a> Trash<'a> {
 
     /// Waits until it is so for a volume. Returns the volume.
     pub(super) fn until(&self, name: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-        eventually(&format!("{name}: {what}"), PATIENCE, || {
+        // A volume does not go before the controller has run for the time that the volume is kept.
+        eventually(&format!("{name}: {what}"), PATIENCE * 3, || {
             let volume = self.plane.get(ADMIN, &volume_path(name)).expect_ok();
             if is_so(&volume) { Ok(volume) } else { Err(volume.to_string()) }
         })

@@ -1,11 +1,15 @@
 //! Decides the next step of a volume of the trash.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::evidence::{ClaimCopy, Clock, Retention, ReturnTo, TrashEvidence};
 use super::record::{Release, TrashRecord};
 use crate::model::{ClaimKey, Deletion, ReclaimPolicy, Reservation, Uid, VolumePhase};
 use crate::moves::{ClaimRead, LiveClaim};
+
+/// How long a process looks after volumes before one goes. An hour: a person who restores etcd needs that to see which volumes
+/// are in use; disks that are paid for an hour longer after each change of the leader cost little.
+const SETTLING_TIME_MAX: SignedDuration = SignedDuration::from_hours(1);
 
 /// The next step of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,6 +231,10 @@ fn released(
     if is_named {
         return TrashStep::Settled(TrashState::NamedByClaim);
     }
+    let settled = settled(evidence, record);
+    if earliest < settled && !evidence.is_emptied {
+        return TrashStep::Settled(TrashState::Staying(settled));
+    }
     TrashStep::Write(TrashWrite::Restore(record.policy.clone()))
 }
 
@@ -258,6 +266,13 @@ fn offer(mut record: TrashRecord, is_offered: bool) -> TrashRecord {
         release.is_offered = is_offered;
     }
     record
+}
+
+/// Before this time, nothing goes that a person does not want to go. After a restore of etcd, a volume that was rescued since
+/// the backup looks as if its time were over: nothing in the API tells them apart.
+fn settled(evidence: &TrashEvidence<'_>, record: &TrashRecord) -> Timestamp {
+    let pause = record.keep.min(SETTLING_TIME_MAX);
+    evidence.watched_since.checked_add(pause).unwrap_or(Timestamp::MAX)
 }
 
 /// When a volume goes that was released at this time. Other settings make that later and never earlier: a file that is

@@ -71,4 +71,6 @@ pub struct TrashEvidence<'a> {
     pub copy: ClaimCopy,
     /// What the time is.
     pub clock: Clock,
+    /// Since when this process has looked after volumes without a pause.
+    pub watched_since: Timestamp,
 }

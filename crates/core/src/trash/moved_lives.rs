@@ -136,6 +136,7 @@ impl Life {
             claim: &claim.unwrap_or(ClaimRead::Absent),
             copy: ClaimCopy::Current,
             clock: Clock::Between { earliest: self.now, latest: self.now },
+            watched_since: Timestamp::default(),
         })
     }
 

@@ -33,6 +33,8 @@ struct World {
     emptied: Option<Uid>,
     /// Seconds since the beginning.
     now: i64,
+    /// Since when the process looks after it.
+    watched_since: i64,
     count: u64,
     /// When the claim was deleted that had the volume last.
     deleted_at: Option<i64>,
@@ -62,6 +64,7 @@ impl World {
             retention: Retention::For(KEEP, ReturnTo::Rescue),
             emptied: None,
             now: 1_000,
+            watched_since: 0,
             count: 1,
             deleted_at: None,
             is_gone: false,
@@ -105,6 +108,7 @@ impl World {
                 claim: &claim,
                 copy,
                 clock,
+                watched_since: at(self.watched_since),
             });
             match step {
                 TrashStep::Settled(state) => return Err(state),
@@ -261,6 +265,22 @@ fn a_person_ends_its_time_by_a_write_of_its_own() {
     let Ok(Decided(TrashWrite::Record(record), _)) = world.decide(0) else { panic!("{world:?}") };
     let release = record.release.unwrap();
     assert_eq!(release.until, release.at);
+}
+
+#[test]
+fn for_a_while_after_a_start_nothing_goes_but_what_a_person_ends() {
+    let mut world = in_trash();
+    world.now += 100;
+    world.watched_since = world.now - 10;
+    let settled = at(world.watched_since).checked_add(KEEP).unwrap();
+    assert_eq!(world.decide(0).map(|it| it.0), Err(TrashState::Staying(settled)));
+    let mut emptied = world.clone();
+    emptied.emptied = Some(Uid::new("c-0"));
+    let ended = emptied.decide(0).unwrap();
+    emptied.write(ended);
+    assert!(matches!(emptied.decide(0), Ok(Decided(TrashWrite::Restore(_), _))));
+    world.now += 50;
+    assert!(matches!(world.decide(0), Ok(Decided(TrashWrite::Restore(_), _))));
 }
 
 #[test]

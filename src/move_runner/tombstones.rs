@@ -71,17 +71,19 @@ fn recorded(
                 texts.insert(record.uid.clone(), record.text());
             }
             DeletedVolume::WithItsStorage(volume) => texts.retain(|_, text| {
-                TombstoneRecord::read(text).is_ok_and(|record| !record.is_of(volume))
+                TombstoneRecord::read(text).map_or(true, |record| !record.is_of(volume))
             }),
         }
     }
-    // One that cannot be read has no time: it would stay for ever.
     let tombstones = texts.iter().filter_map(|(uid, text)| {
         let deleted = TombstoneRecord::read(text).ok()?.deleted;
         Some(Tombstone { uid: Uid::new(uid.as_str()), deleted, bytes: uid.len() + text.len() })
     });
     let stay = tombstones_that_stay(tombstones.collect(), now);
-    texts.retain(|uid, _| stay.iter().any(|stays| stays.is(uid)));
+    // One that a newer version has written is not ours to remove.
+    texts.retain(|uid, text| {
+        stay.iter().any(|stays| stays.is(uid)) || TombstoneRecord::read(text).is_err()
+    });
     texts
 }
 

@@ -11,7 +11,9 @@ use crate::cli::exit::Failure;
 use crate::cli::output::eprint_line;
 use crate::model::annotations::RECREATED;
 use crate::model::{ClaimKey, ClaimPhase, VolumeName, VolumePhase};
-use crate::move_runner::{MoveRequests, StoredVolume, is_claim_there, is_replacement_of};
+use crate::move_runner::{
+    MoveRequests, StoredClaim, StoredVolume, is_claim_there, is_replacement_of,
+};
 use crate::moves::{Goal, MoveProblem};
 
 /// A rescue.
@@ -137,36 +139,14 @@ async fn of_namespace(
         let key = left_key(&stored).filter(|key| *key.namespace == *namespace).cloned();
         let Some(key) = key else { continue };
         let claim = requests.claim(&key).await?;
-        let copy = recorded_copy(&stored.object);
-        let left_out = |why: &str| {
-            let name = stored.moved.name.as_str();
-            eprint_line(&format!("PV {name:?} is left out: {why}"));
-        };
-        let claim_labels = match (&copy, &claim) {
-            (Some(copy), _) => &copy["labels"],
-            (None, Some(claim)) => &claim.object["metadata"]["labels"],
-            (None, None) if labels.is_empty() => &Value::Null,
-            (None, None) => {
-                left_out(&format!("the labels of PVC \"{key}\" are not recorded"));
+        match is_rescued(&stored, &key, claim.as_ref(), labels) {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(reason) => {
+                let name = stored.moved.name.as_str();
+                eprint_line(&format!("PV {name:?} is left out: {reason}"));
                 continue;
             }
-        };
-        if !labels.admit(claim_labels) {
-            continue;
-        }
-        if is_terminating(&stored) && claim.is_some() {
-            left_out("it is being deleted while its PVC exists; name it as pv/NAME");
-            continue;
-        }
-        // A transfer that has begun is not a rescue.
-        let recorded = stored.recorded.as_ref();
-        let is_other = recorded.is_some_and(|journal| *journal.goal.claim() != key);
-        // One that has no volume is a problem of the move: a workload may have created it again.
-        let has_volume = claim.as_ref().is_some_and(|claim| claim.claim.volume.is_some());
-        let has_claim = recorded.is_none() && has_volume;
-        if is_other || has_claim {
-            left_out(&format!("PVC \"{key}\" exists, or a move leads to it"));
-            continue;
         }
         moves.push(PlannedMove::rescue(stored, Goal::Claim(key))?);
     }
@@ -176,6 +156,38 @@ async fn of_namespace(
         )));
     }
     unambiguous(moves)
+}
+
+/// Whether the claim of a volume has the labels. The error is why the volume is left out.
+fn is_rescued(
+    stored: &StoredVolume,
+    key: &ClaimKey,
+    claim: Option<&StoredClaim>,
+    labels: &LabelTerms,
+) -> Result<bool, String> {
+    let copy = recorded_copy(&stored.object);
+    let claim_labels = match (&copy, claim) {
+        (Some(copy), _) => &copy["labels"],
+        (None, Some(claim)) => &claim.object["metadata"]["labels"],
+        (None, None) if labels.is_empty() => &Value::Null,
+        (None, None) => return Err(format!("the labels of PVC \"{key}\" are not recorded")),
+    };
+    if !labels.admit(claim_labels) {
+        return Ok(false);
+    }
+    if is_terminating(stored) && claim.is_some() {
+        let reason = "it is being deleted while its PVC exists; name it as pv/NAME";
+        return Err(reason.to_owned());
+    }
+    let recorded = stored.recorded.as_ref();
+    // A transfer that has begun is not a rescue.
+    let is_other = recorded.is_some_and(|journal| *journal.goal.claim() != *key);
+    // One that has no volume is a problem of the move: a workload may have created it again.
+    let has_volume = claim.is_some_and(|claim| claim.claim.volume.is_some());
+    if is_other || (recorded.is_none() && has_volume) {
+        return Err(format!("PVC \"{key}\" exists, or a move leads to it"));
+    }
+    Ok(true)
 }
 
 fn goal(key: &ClaimKey, to: Option<&ClaimKey>) -> Goal {

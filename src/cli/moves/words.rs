@@ -30,10 +30,16 @@ pub(super) fn preview(
     writes: &[MoveWrite],
 ) -> String {
     let recreation = match planned.preparation {
-        Preparation::Recreate(_) => Some(format!(
-            "create PV {} again with reclaim policy Retain, reserved for PVC {}",
-            planned.stored.moved.name, planned.journal.origin
-        )),
+        Preparation::Recreate(_) => {
+            let storage = planned.stored.volume.storage.as_ref();
+            let storage = storage.map(|storage| format!(" for {}", storage.place()));
+            Some(format!(
+                "create PV {} again{} with reclaim policy Retain, reserved for PVC {}",
+                planned.stored.moved.name,
+                storage.unwrap_or_default(),
+                planned.journal.origin
+            ))
+        }
         Preparation::None | Preparation::Replace => None,
     };
     let replacement = replacement.iter().map(|write| replacing(planned, write));

@@ -118,7 +118,7 @@ fn delete_volume(scene: &Scene<'_>, name: &str) {
 fn until_recorded(scene: &Scene<'_>, rescue: &[&str]) {
     eventually("what is left of it is recorded", PATIENCE, || {
         let shown = scene.bindery(&[rescue, &["--dry-run"]].concat());
-        let is_it = shown.code == Some(0) && shown.text.contains("again with reclaim policy");
+        let is_it = shown.code == Some(0) && shown.text.contains("again for disk.example.com:");
         if is_it { Ok(()) } else { Err(format!("{shown:?}")) }
     });
 }

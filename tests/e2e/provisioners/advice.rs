@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::scene::{Beside, Scene, patch_volume, play};
+use crate::moves::bindery;
 use crate::no_false_denials::world::VOLUMES;
 use crate::plane::persona::{ADMIN, ARRANGER, STORAGE_ADMIN, TENANT};
 use crate::plane::{Reply, volume_path};
@@ -61,7 +62,7 @@ const CARELESS: [Careless; 11] = [
     },
     Careless {
         rule: "bound-volume-claim-ref",
-        steps: &[Step::Retain, Step::DeleteClaim, Step::Retry],
+        steps: &[Step::Transfer],
         before: nothing,
         send: |held, query| held.edit(query, &json!({"spec": {"claimRef": {"name": "another"}}})),
     },
@@ -169,6 +170,7 @@ fn said(reply: &Reply) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Retain,
+    Transfer,
     DeleteClaim,
     DeletePods,
     DeleteVolume,
@@ -176,7 +178,9 @@ enum Step {
 }
 
 /// The words for each step, as messages use them.
-const WORDS: [(&str, Step); 11] = [
+const WORDS: [(&str, Step); 13] = [
+    ("run `bindery retain", Step::Retain),
+    ("run `bindery transfer", Step::Transfer),
     ("to Retain", Step::Retain),
     ("set Retain", Step::Retain),
     ("delete PVC", Step::DeleteClaim),
@@ -185,7 +189,7 @@ const WORDS: [(&str, Step); 11] = [
     ("stop the pods", Step::DeletePods),
     ("then delete it", Step::DeleteVolume),
     ("retry", Step::Retry),
-    ("then change claimRef", Step::Retry),
+    ("first, or keep the finalizer", Step::Retry),
     // What was asked for follows what comes first.
     ("Retain first", Step::Retry),
     ("pods first", Step::Retry),
@@ -225,6 +229,10 @@ impl Held<'_> {
     fn insist(&self, step: Step, said: &str, retry: &dyn Fn() -> Reply, depth: usize) {
         let send = || match step {
             Step::Retain => self.retain(said),
+            Step::Transfer => {
+                self.run(&command(said, "transfer").unwrap());
+                self.edit("", &json!({}))
+            }
             Step::DeleteClaim => self.delete_claim(""),
             Step::DeletePods => self.scene.world.delete(TENANT, &self.pod_path()),
             Step::DeleteVolume => self.delete_volume(""),
@@ -241,8 +249,17 @@ impl Held<'_> {
         }
     }
 
+    /// Runs a command of an advice, word by word.
+    fn run(&self, arguments: &[&str]) {
+        bindery(&self.scene.world.plane.kubeconfig(ADMIN), arguments).expect_ok();
+    }
+
     /// Keeps the data of the volume, or of all that is needed.
     fn retain(&self, said: &str) -> Reply {
+        if let Some(arguments) = command(said, "retain") {
+            self.run(&arguments);
+            return self.edit("", &json!({}));
+        }
         let policy = json!({"spec": {"persistentVolumeReclaimPolicy": "Retain"}});
         if said.contains("on the PVs that are needed") {
             for volume in &self.needed {
@@ -309,6 +326,13 @@ impl Held<'_> {
         self.scene.give_up(&self.claim);
         self.scene.world.until(&volume_path(&self.volume), "Released");
     }
+}
+
+/// The words of the command of this verb that a text names, without the program.
+fn command<'a>(said: &'a str, verb: &'a str) -> Option<Vec<&'a str>> {
+    let (_, text) = said.split_once(&format!("`bindery {verb} "))?;
+    let (arguments, _) = text.split_once('`')?;
+    Some(std::iter::once(verb).chain(arguments.split_whitespace()).collect())
 }
 
 fn namespace_path(scene: &Scene<'_>) -> String {

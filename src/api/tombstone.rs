@@ -31,8 +31,8 @@ pub struct TombstoneRecord {
 }
 
 impl TombstoneRecord {
-    /// The tombstone of a volume as it was last (its JSON is `text`); nothing for one whose storage goes with it, is nobody's,
-    /// belongs to another cluster or is a disk of one node.
+    /// The tombstone of a volume as it was last (its JSON is `text`); nothing for one whose storage goes with it,
+    /// belongs to another cluster or is a disk of one node, and for one that is reserved for no claim.
     pub fn of(volume: &Volume, text: &str, deleted: Timestamp) -> Option<Self> {
         let object: Value = serde_json::from_str(text).ok()?;
         let is_elsewhere = !matches!(hand_over(&object), Ok(None));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nobodys_or_goes_with_its_volume_leaves_nothing() {
+    fn what_goes_with_its_volume_or_is_reserved_for_no_claim_leaves_nothing() {
         assert!(of(&stored("Delete", &json!({}))).is_none());
         let elsewhere = json!({"bindery.dev/handed-over": "unreadable"});
         assert!(of(&stored("Retain", &elsewhere)).is_none());

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::find::is_terminating;
 use super::parallel::for_each;
 use super::patience::{Patience, repeated};
 use super::planned::{PlannedMove, Preparation, impossible};
@@ -16,7 +15,7 @@ use crate::move_runner::{
     Advance, MoveRequests, RecreateAdvance, ReplacementAdvance, StoredVolume, advance,
     advance_recreation, advance_replacement, beginning,
 };
-use crate::moves::{Journal, MoveProblem, MoveWrite};
+use crate::moves::{Journal, MoveProblem, MoveWrite, recreation_problem};
 
 /// Performs the moves, or shows them.
 pub(super) async fn perform(
@@ -97,12 +96,8 @@ async fn recreation_problems(
     if volumes.iter().any(|other| other.moved.name == name) {
         return Ok(Vec::new());
     }
-    let storage = stored.volume.storage.as_ref();
-    let other = volumes.iter().find(|other| {
-        storage.is_some() && other.volume.storage.as_ref() == storage && !is_terminating(other)
-    });
-    let taken =
-        other.map(|other| MoveProblem::StorageTaken(name.clone(), other.moved.name.clone()));
+    let others = volumes.iter().map(|other| &other.volume);
+    let taken = recreation_problem(&stored.volume, others);
     let denial = requests.volume_denial(&name, &left.manifest(false)).await?;
     let denial = denial.map(|reason| MoveProblem::VolumeDenied(name, reason.into()));
     Ok(taken.into_iter().chain(denial).collect())

@@ -1,7 +1,7 @@
 //! Volumes whose objects are deleted while their storage stays: they are created again from what the controller has recorded.
 
 use hyper::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::interrupted::{cut_off, cuts};
 use super::scene::{PATIENCE, Scene};
@@ -30,6 +30,7 @@ fn a_deleted_volume_is_created_again_and_gets_its_claim() {
     let scene = Scene::new(&plane, "gone");
     rescued_from_the_trash(&scene, &trash);
     restored_while_its_claim_is_lost(&scene);
+    records_of_other_namespaces_are_not_read(&scene);
     rescued_by_label(&scene, &trash);
     let none = scene.bindery(&["rescue", "pv/none"]).expect_failed(1);
     assert!(none.contains("nothing is recorded of it"), "{none}");
@@ -81,6 +82,7 @@ fn restored_while_its_claim_is_lost(scene: &Scene<'_>) {
     });
     let rescue = ["rescue", &format!("pv/{name}"), "--installation", "default/bindery"];
     until_recorded(scene, &rescue);
+    another_volume_on_its_disk_prevents_it(scene, &name, &rescue);
     scene.bindery(&rescue).expect_ok();
     let claim = scene.plane.get(ADMIN, &path).expect_ok();
     assert_eq!(claim["status"]["phase"], "Bound", "{claim}");
@@ -88,6 +90,42 @@ fn restored_while_its_claim_is_lost(scene: &Scene<'_>) {
     let volume = scene.volume("lost");
     assert_eq!(volume["spec"]["claimRef"]["uid"], before["metadata"]["uid"], "{volume}");
     assert_eq!(volume["spec"]["persistentVolumeReclaimPolicy"], "Retain", "{volume}");
+}
+
+/// As a person makes it by hand, who does not know of the rescue.
+fn another_volume_on_its_disk_prevents_it(scene: &Scene<'_>, name: &str, rescue: &[&str]) {
+    let csi = json!({"driver": "disk.example.com", "volumeHandle": name});
+    let spec = json!({"persistentVolumeReclaimPolicy": "Retain", "nfs": null, "csi": csi});
+    scene.objects.volume("second", &json!({"spec": spec}));
+    let errors = scene.bindery(rescue).expect_failed(1);
+    let second = scene.objects.name("second");
+    assert!(errors.contains(&format!("would use the storage of PV {second:?}")), "{errors}");
+    assert_eq!(scene.plane.get(ADMIN, &volume_path(name)).code, 404);
+    delete_volume(scene, "second");
+    eventually("the other volume is gone", PATIENCE, || {
+        let code = scene.plane.get(ADMIN, &volume_path(&second)).code;
+        if code == 404 { Ok(()) } else { Err(code.to_string()) }
+    });
+}
+
+/// A tenant copies the record of a volume to its own namespace, under another name.
+fn records_of_other_namespaces_are_not_read(scene: &Scene<'_>) {
+    let namespace = scene.objects.namespace();
+    let path = |namespace: &str| format!("/api/v1/namespaces/{namespace}/configmaps");
+    let real = format!("{}/bindery-deleted-volumes", path("default"));
+    let real = scene.plane.get(ADMIN, &real).expect_ok();
+    let records = real["data"].to_string().replace(&scene.objects.name("lost"), "forged");
+    let records: Value = serde_json::from_str(&records).unwrap();
+    let forged = json!({"metadata": {"name": "bindery-deleted-volumes"}, "data": records});
+    let created = Body::json(&forged);
+    scene.plane.request(ADMIN, Method::POST, &path(namespace), created).expect_ok();
+    let rescue = ["rescue", "pv/forged", "--installation", "default/bindery"];
+    let errors = scene.bindery(&rescue).expect_failed(1);
+    assert!(errors.contains("nothing is recorded of it in Namespace \"default\""), "{errors}");
+    // Where the forged record is believed, it is good for a volume: the case proves something.
+    let believed = format!("{namespace}/bindery");
+    let shown = ["rescue", "pv/forged", "--installation", &believed, "--dry-run"];
+    assert!(!scene.bindery(&shown).errors.contains("nothing is recorded"));
 }
 
 /// Of three claims that were deleted, the one with the label.

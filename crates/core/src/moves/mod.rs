@@ -32,6 +32,6 @@ pub use preview::move_preview;
 pub use problem::MoveProblem;
 pub use replacement::{
     ReplacementEvidence, ReplacementRead, ReplacementStep, ReplacementWrite, decide_replacement,
-    replacement_name, replacement_preview, replacement_problem,
+    recreation_problem, replacement_name, replacement_preview, replacement_problem,
 };
 pub use waiting::MoveWaiting;

@@ -184,6 +184,21 @@ pub fn replacement_preview(
     (writes, move_preview(&moved, Some(seen.journal)))
 }
 
+/// Returns the problem that prevents a volume that is gone from being created again among these; nothing if there is none. One
+/// of its storage that is being deleted goes first, and keeps its storage.
+pub fn recreation_problem<'a>(
+    volume: &Volume,
+    mut others: impl Iterator<Item = &'a Volume>,
+) -> Option<MoveProblem> {
+    let storage = volume.storage.as_ref()?;
+    let other = others.find(|other| {
+        other.name != volume.name
+            && other.storage.as_ref() == Some(storage)
+            && other.deletion == Deletion::NotAsked
+    });
+    other.map(|other| MoveProblem::StorageTaken(volume.name.clone(), other.name.clone()))
+}
+
 /// Returns the problem that prevents the replacement of a volume; nothing if it can be replaced.
 pub fn replacement_problem(volume: &Volume) -> Option<MoveProblem> {
     match &volume.backend {

@@ -20,6 +20,7 @@ pub mod moves;
 pub mod namespace;
 pub mod node;
 mod object;
+pub mod our_annotations;
 pub mod patch;
 pub mod placed_pod;
 pub mod pods;

@@ -1,6 +1,7 @@
 //! The configuration, and what is wrong with a file of it.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::recycler::Recycler;
 use crate::document::Position;
@@ -19,6 +20,8 @@ pub struct Configuration {
     pub recycler: Recycler,
     /// Which volumes stay after their claims were deleted.
     pub trash: TrashPolicy,
+    /// After which time the controller resumes a move whose command was cut off; nothing if never.
+    pub resume_moves_after: Option<Duration>,
 }
 
 impl Default for Configuration {
@@ -28,6 +31,7 @@ impl Default for Configuration {
             own_controller: OWN_CONTROLLER.to_owned(),
             recycler: Recycler::default(),
             trash: TrashPolicy::default(),
+            resume_moves_after: None,
         }
     }
 }

@@ -130,6 +130,12 @@ pub const KEYS: &[ConfigurationKey] = &[
         "as before",
     ),
     optional("trash.overrides[].soft", "the same of `soft`", "as before"),
+    optional(
+        "moves.resumeAfter",
+        "after which time the controller ends a move whose command was cut off, such as `5m`: \
+         [resumption](../how-to/move-and-rescue.md#if-a-command-stops)",
+        "never",
+    ),
 ];
 
 /// The names of the keys of the map at `path`, in order; the whole document is at the empty path.

@@ -28,6 +28,7 @@
 mod configuration;
 mod exemptions;
 mod keys;
+mod moves;
 mod overrides;
 mod read;
 mod recycler;

@@ -48,6 +48,7 @@ pub(super) fn configuration(
             "tenancy" => parser.tenancy(value, &mut configuration.policy),
             "exemptions" => parser.exemptions(value, &mut configuration.policy),
             "overrides" => configuration.policy.override_modes(parser.overrides(value)),
+            "moves" => configuration.resume_moves_after = parser.moves(value),
             "trash" => configuration.trash = parser.trash(value),
             "recycler" => parser.recycler(value, &mut configuration.recycler),
             _ => {}

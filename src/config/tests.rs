@@ -1,5 +1,7 @@
 //! What a configuration means, and every sentence about a wrong one.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 
 use super::{Configuration, KEYS, read};
@@ -132,7 +134,7 @@ fn all_problems_are_reported_at_once() {
     c.yaml:10:23: unknown key "others"; known are binders, populators, provisioners
     c.yaml:11:16: ownController must be text, not a list
     c.yaml:12:27: exemptions.maxDuration must be a time like 168h or 30m
-    c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, mutations, tenancy, overrides, trusted, ownController, exemptions, recycler, trash
+    c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, mutations, tenancy, overrides, trusted, ownController, exemptions, recycler, trash, moves
     "#);
 }
 
@@ -165,6 +167,18 @@ fn the_last_settings_of_the_trash_that_match_count_and_those_of_the_volume_most(
     c.yaml:3:15: keep must be a time like 72h, or 0s
     c.yaml:3:39: keep must be a time like 72h, or 0s
     c.yaml:3:48: soft must be true or false
+    "#);
+}
+
+#[test]
+fn moves_are_resumed_only_after_a_time_that_is_said() {
+    assert_eq!(good("").resume_moves_after, None);
+    assert_eq!(good("moves: {}\n").resume_moves_after, None);
+    let after = good("moves: {resumeAfter: 5m}\n").resume_moves_after;
+    assert_eq!(after, Some(Duration::from_mins(5)));
+    insta::assert_snapshot!(bad("moves: {resumeAfter: -1m, resume: true}\n"), @r#"
+    c.yaml:3:22: resumeAfter must be a time like 5m
+    c.yaml:3:27: unknown key "resume"; known are resumeAfter
     "#);
 }
 

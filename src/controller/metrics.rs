@@ -14,6 +14,7 @@ use prometheus::{
 
 use super::certificates::metrics::CertificateMetrics;
 use super::mode::ControllerMode;
+use super::moves::metrics::MoveMetrics;
 use super::object_counts::{Counts, ObjectCounts};
 use super::operation_metrics::OperationMetrics;
 use super::trash::metrics::TrashMetrics;
@@ -85,6 +86,8 @@ metric_table! {
         pub(super) configuration: ConfigurationMetrics = ConfigurationMetrics::register(registry)?,
         /// What happened to connections.
         pub connections: ConnectionMetrics = ConnectionMetrics::register(registry)?,
+        /// What became of moves whose command was cut off.
+        pub(super) moves: MoveMetrics = MoveMetrics::register(registry)?,
         /// What is in the trash.
         pub(super) trash: TrashMetrics = TrashMetrics::register(registry)?,
         /// Certificates that the leader keeps.
@@ -104,7 +107,10 @@ impl ControllerMetrics {
     pub fn rows() -> impl Iterator<Item = &'static MetricRow> {
         let own = [&BUILD].into_iter().chain(Self::METRICS).chain(OperationMetrics::METRICS);
         let shared = ConnectionMetrics::METRICS.iter().chain(ConfigurationMetrics::METRICS);
-        own.chain(TrashMetrics::METRICS).chain(CertificateMetrics::METRICS).chain(shared)
+        own.chain(MoveMetrics::METRICS)
+            .chain(TrashMetrics::METRICS)
+            .chain(CertificateMetrics::METRICS)
+            .chain(shared)
     }
 
     /// Counts a write by its outcome.

@@ -17,12 +17,15 @@ use super::configuration;
 use super::error::LoopError;
 use super::event_sender::EventSender;
 use super::fallback::{Fallback, remedy};
+use super::loop_settings::LoopSettings;
 use super::metrics::ControllerMetrics;
 use super::mode::ControllerMode;
+use super::moves::{MoveLoop, MoveWatch};
 use super::reconciler::Reconciler;
 use super::recycle::Recyclers;
 use super::runner::{Requests, Runner};
-use super::trash::{TrashLoop, TrashLoopSettings, TrashWatch, WatchHandlers};
+use super::trash::{TrashLoop, TrashWatch};
+use super::watch_handlers::WatchHandlers;
 use crate::client::backoff::spread;
 use crate::client::lead::Lead;
 use crate::client::lease::LeaderElection;
@@ -86,25 +89,23 @@ pub async fn run_metered(
         let (client, namespace) = (client.clone(), settings.own_namespace.clone());
         recorders.spawn(configuration::record(client, namespace, name, until.clone(), changes));
     }
-    let trash = TrashWatch::new(watched.current());
+    let (trash, moves) = (TrashWatch::new(watched.current()), MoveWatch::new());
     let handlers = Arc::new(WatchHandlers {
         reconciler: Arc::clone(&event_sender),
         trash: Arc::clone(&trash),
+        moves: Arc::clone(&moves),
     });
     let watch = |kind| watch_collection(client.clone(), kind, Arc::clone(&handlers), start);
     let mut watches: JoinSet<()> = ResourceKind::ALL.into_iter().map(watch).collect();
-    let mut trash = TrashLoop::new(
-        &client,
-        TrashLoopSettings {
-            watch: trash,
-            configuration: watched.current(),
-            until: until.clone(),
-            margin: timing.margin(),
-            metrics: Arc::clone(&metrics),
-            events: settings.events,
-            own_namespace: settings.own_namespace.clone(),
-        },
-    );
+    let shared = LoopSettings {
+        configuration: watched.current(),
+        until: until.clone(),
+        margin: timing.margin(),
+        metrics: Arc::clone(&metrics),
+        events: settings.events,
+    };
+    let mut moves = MoveLoop::new(&client, shared.clone(), moves);
+    let mut trash = TrashLoop::new(&client, shared, trash, settings.own_namespace.clone());
     let recyclers =
         Recyclers::new(&client, watched.current(), settings.own_namespace, (until, timing));
     let mut renewal = CertificateRenewal::start(&client, settings.certificates, &metrics);
@@ -132,10 +133,11 @@ pub async fn run_metered(
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
         () = renewal.ended() => Err(LoopError::TaskEnded("renews the certificates")),
         () = trash.run() => Err(LoopError::TaskEnded("lets volumes of the trash go")),
+        () = moves.run() => Err(LoopError::TaskEnded("resumes moves")),
         () = stop => Ok(()),
         Some(_) = recorders.join_next() => Err(LoopError::TaskEnded("records events about the configuration")),
     };
-    tokio::join!(runner.finish(), trash.finish());
+    tokio::join!(runner.finish(), trash.finish(), moves.finish());
     tokio::join!(lead.give_up(), renewal.give_up());
     ended
 }

@@ -42,27 +42,25 @@ pub async fn advance(
 ) -> Result<Advance, MoveError> {
     let stored = requests.volume(name).await?.ok_or_else(|| MoveError::VolumeGone(name.clone()))?;
     let mut seen = Seen::new(requests, stored, journal.clone(), is_begun);
-    loop {
-        match decide_move(&seen.evidence(), &seen.journal) {
-            MoveStep::Wait(waiting) => return Ok(Advance::Waiting(waiting)),
-            MoveStep::Stop(problem) => return Ok(Advance::Stopped(problem)),
-            MoveStep::End => return Ok(Advance::Ended),
-            MoveStep::Read(read) => seen.read(read).await?,
-            MoveStep::Write(write) => {
-                return Ok(match seen.write(&write).await? {
-                    Written::Made => Advance::Made(write),
-                    Written::Stale => Advance::Changed,
-                });
-            }
-        }
+    match seen.next().await? {
+        NextStep::Rest(advance) => Ok(advance),
+        NextStep::Write(write) => seen.make(write).await,
     }
 }
 
+/// What comes next, after all reads.
+pub(super) enum NextStep {
+    /// This write.
+    Write(MoveWrite),
+    /// No write.
+    Rest(Advance),
+}
+
 /// What was read for one step.
-struct Seen<'a> {
+pub(super) struct Seen<'a> {
     requests: &'a MoveRequests,
-    stored: StoredVolume,
-    journal: Journal,
+    pub(super) stored: StoredVolume,
+    pub(super) journal: Journal,
     holder: ClaimRead,
     users: ClaimUsers,
     target: ClaimRead,
@@ -73,7 +71,7 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn new(
+    pub(super) fn new(
         requests: &'a MoveRequests,
         stored: StoredVolume,
         journal: Journal,
@@ -95,6 +93,27 @@ impl<'a> Seen<'a> {
             partner,
             is_begun,
         }
+    }
+
+    /// Reads until the next step is known.
+    pub(super) async fn next(&mut self) -> Result<NextStep, MoveError> {
+        loop {
+            match decide_move(&self.evidence(), &self.journal) {
+                MoveStep::Wait(waiting) => return Ok(NextStep::Rest(Advance::Waiting(waiting))),
+                MoveStep::Stop(problem) => return Ok(NextStep::Rest(Advance::Stopped(problem))),
+                MoveStep::End => return Ok(NextStep::Rest(Advance::Ended)),
+                MoveStep::Read(read) => self.read(read).await?,
+                MoveStep::Write(write) => return Ok(NextStep::Write(write)),
+            }
+        }
+    }
+
+    /// Makes a write.
+    pub(super) async fn make(&self, write: MoveWrite) -> Result<Advance, MoveError> {
+        Ok(match self.write(&write).await? {
+            Written::Made => Advance::Made(write),
+            Written::Stale => Advance::Changed,
+        })
     }
 
     fn evidence(&self) -> MoveEvidence<'_> {

@@ -11,6 +11,7 @@ mod import;
 mod recreate;
 mod replace;
 mod requests;
+mod resume;
 mod tombstones;
 
 pub use advance::{Advance, advance};
@@ -20,4 +21,5 @@ pub use import::{ImportAdvance, ImportOrder, advance_import, import_target, read
 pub use recreate::{RecreateAdvance, advance_recreation, is_claim_there};
 pub use replace::{ReplacementAdvance, advance_replacement, is_replacement_of, vanished_former};
 pub use requests::{MoveRequests, Permission, StoredClaim, StoredVolume, Written};
+pub use resume::{Resumption, resume};
 pub use tombstones::{DeletedVolume, record_deleted};

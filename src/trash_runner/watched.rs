@@ -1,11 +1,11 @@
 //! What a watch shows of a volume, as far as the trash is concerned.
 
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api::digest::Digest;
 use crate::api::moves::{claim_copy, is_moving, recorded_copy};
+use crate::api::our_annotations::our_annotations;
 use crate::api::trash::{is_emptied, own_keep, trash_record};
 use crate::model::annotations::TRASH;
 use crate::model::{EffectiveClass, ReclaimPolicy, Uid, Volume};
@@ -88,7 +88,7 @@ pub fn watched_volume(
     text: &str,
 ) -> Result<Option<WatchedVolume>, serde_json::Error> {
     let Some(moved) = MovedVolume::of(volume) else { return Ok(None) };
-    let annotations = annotations(text)?;
+    let annotations = our_annotations(text)?;
     let record = recorded(&annotations, &moved.uid)?;
     Ok(Some(WatchedVolume {
         class: volume.class(),
@@ -110,23 +110,6 @@ pub(super) fn recorded(
 ) -> Result<Option<TrashRecord>, serde_json::Error> {
     let text = annotations.get(TRASH).and_then(Value::as_str);
     Ok(text.map(|text| trash_record(text, uid)).transpose()?.flatten())
-}
-
-/// The annotations of an object. None of Bindery's begins otherwise, so that most objects are not read again.
-fn annotations(text: &str) -> Result<Value, serde_json::Error> {
-    #[derive(Deserialize)]
-    struct Object {
-        metadata: Metadata,
-    }
-    #[derive(Deserialize)]
-    struct Metadata {
-        #[serde(default)]
-        annotations: Value,
-    }
-    if !text.contains("bindery.dev/") {
-        return Ok(Value::Null);
-    }
-    Ok(serde_json::from_str::<Object>(text)?.metadata.annotations)
 }
 
 fn copy_digest(annotations: &Value, uid: &Uid) -> Option<CopyDigest> {

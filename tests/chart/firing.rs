@@ -182,6 +182,7 @@ const CASES: &[(&str, &[&str], u32)] = &[
         1,
     ),
     ("BinderyQueueGrows", &["bindery_controller_queue_depth{CONTROLLER} 5x5 2000x55"], 17),
+    ("BinderyMoveUnfinished", &["bindery_moves_unfinished{CONTROLLER,state=\"left\"} 1x60"], 20),
     (
         "BinderyObjectsUnreadable",
         &["bindery_controller_unreadable_objects{CONTROLLER,resource=\"pods\"} 1x60"],

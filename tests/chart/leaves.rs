@@ -91,6 +91,7 @@ const PROBES: &[Probe] = &[
     ("trash.keep", "\"24h\"", TRASH),
     ("trash.soft", "true", TRASH),
     ("trash.overrides", r#"[{"namespaces": ["db"], "keep": "720h", "soft": true}]"#, TRASH),
+    ("moves.resumeAfter", "\"5m\"", &[]),
     ("local.enabled", "true", &["--set", "local.classes.a.hostDir=/mnt"]),
     ("local.classes", r#"{"b": {"hostDir": "/b"}}"#, LOCAL),
     ("local.pools", r#"[{"name": "p", "classes": {"a": {"hostDir": "/mnt"}}}]"#, POOLS),

@@ -81,6 +81,7 @@ fn rights_table() -> String {
             With::Events => "`controller.events`",
             With::SelfSigned => "`certs.mode: selfSigned`",
             With::Trash => "`trash.enabled`",
+            With::Moves => "`moves.resumeAfter`",
             With::TaintRemoval => "`local.removeNodeNotReadyTaint`",
             With::Jobs => "`local.useJobForCleaning`",
         };

@@ -36,6 +36,7 @@ pub(crate) enum With {
     Events,
     SelfSigned,
     Trash,
+    Moves,
     TaintRemoval,
     Jobs,
 }
@@ -60,6 +61,9 @@ pub(crate) const RIGHTS: &[Right] = &[
         with: With::Trash,
         ..cluster("persistentvolumes", [NONE, PATCH, PATCH, PATCH, NONE, NONE])
     },
+    moves("persistentvolumes", PATCH),
+    moves("persistentvolumeclaims", &["create", "patch"]),
+    moves("namespaces", &["get"]),
     cluster("persistentvolumes/status", [NONE, NONE, NONE, PATCH, NONE, NONE]),
     cluster(
         "persistentvolumeclaims",
@@ -112,6 +116,11 @@ pub(crate) const RIGHTS: &[Right] = &[
     inside("pods", [NONE, NONE, NONE, &["get", "list", "create", "delete"], NONE, NONE]),
     inside("events", [NONE, NONE, NONE, &["list"], NONE, NONE]),
 ];
+
+/// What the controller needs to resume moves.
+const fn moves(resource: &'static str, verbs: &'static [&'static str]) -> Right {
+    Right { with: With::Moves, ..cluster(resource, [NONE, verbs, verbs, verbs, NONE, NONE]) }
+}
 
 const fn cluster(resource: &'static str, verbs: [&'static [&'static str]; 6]) -> Right {
     Right { scope: Scope::Cluster, resource, names: &[], verbs, with: With::Nothing }
@@ -251,6 +260,15 @@ fn the_trash_lets_the_controller_change_volumes() {
         let values = values(mode, "deployment", "certManager", false) + ",trash.enabled=true";
         let has = of_account(&rendered(&["--set", &values]), "rel-bindery-controller");
         compare(mode, &has, &expected(&[column + 1], &[With::Nothing, With::Trash]));
+    }
+}
+
+#[test]
+fn moves_are_resumed_with_these_rights_and_no_others() {
+    for (column, mode) in MODES.iter().enumerate() {
+        let values = values(mode, "deployment", "certManager", false) + ",moves.resumeAfter=5m";
+        let has = of_account(&rendered(&["--set", &values]), "rel-bindery-controller");
+        compare(mode, &has, &expected(&[column + 1], &[With::Nothing, With::Moves]));
     }
 }
 

@@ -50,7 +50,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     (
         "--config",
         "config.yaml",
-        "config.yaml:3:1: unknown key \"rule\"; known are apiVersion, kind, profile, rules, mutations, tenancy, overrides, trusted, ownController, exemptions, recycler, trash",
+        "config.yaml:3:1: unknown key \"rule\"; known are apiVersion, kind, profile, rules, mutations, tenancy, overrides, trusted, ownController, exemptions, recycler, trash, moves",
     ),
     (
         "--tls-cert-file",

@@ -61,6 +61,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         lifetime::CASES,
         moves::transfer::CASES,
         moves::interrupted::CASES,
+        moves::resumption::CASES,
         moves::thieves::CASES,
         moves::tombstones::CASES,
         moves::clusters::CASES,

@@ -33,8 +33,8 @@ mod tenant_isolation;
 use std::process::ExitCode;
 
 use harness::{
-    caller, controller, eventually, installed, local_path, network, node, page, plane, proxy,
-    recorder, runner, secrets, sidecars,
+    caller, controller, eventually, installed, local_path, metrics, network, node, page, plane,
+    proxy, recorder, runner, secrets, sidecars,
 };
 
 fn main() -> ExitCode {

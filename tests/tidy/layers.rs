@@ -156,6 +156,7 @@ pub(super) const LAYERS: &[Layer] = &[
         name: "controller",
         imports: &[
             "model",
+            "moves",
             "trash",
             "binding",
             "rules",

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::api::our_annotations::our_annotations;
 use crate::model::annotations::MOVE;
 use crate::model::{ClaimKey, ReclaimPolicy, ResourceVersion, Uid, VolumeName};
 use crate::moves::{Direction, Goal, Journal};
@@ -85,6 +86,13 @@ pub fn journal(text: &str, volume: &Uid) -> Result<Option<Journal>, serde_json::
 pub fn is_moving(annotations: &Value, volume: &Uid) -> bool {
     let text = annotations.get(MOVE).map(|text| text.as_str().unwrap_or_default());
     text.is_some_and(|text| journal(text, volume).map_or(true, |journal| journal.is_some()))
+}
+
+/// Returns the text of the journal of the volume with this uid; nothing if it is in no move. `object` is its JSON text.
+pub fn moving_text(object: &str, volume: &Uid) -> Option<Box<str>> {
+    let annotations = our_annotations(object).ok()?;
+    let text = annotations.get(MOVE)?.as_str().unwrap_or_default();
+    is_moving(&annotations, volume).then(|| Box::from(text))
 }
 
 /// Returns the text of the annotation that records `journal` on the volume with this uid.

@@ -8,5 +8,5 @@ pub(super) mod metrics;
 mod run;
 mod watched;
 
-pub(super) use run::{TrashLoop, TrashLoopSettings};
-pub(super) use watched::{TrashWatch, WatchHandlers};
+pub(super) use run::TrashLoop;
+pub(super) use watched::TrashWatch;

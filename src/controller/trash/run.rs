@@ -4,19 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use kube::Client;
 use tokio::spawn;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout, timeout_at};
 
 use super::watched::TrashWatch;
 use crate::api::volume::{Wanted, volume};
-use crate::client::lease::LeadershipDeadline;
-use crate::config::Configuration;
-use crate::controller::metrics::ControllerMetrics;
+use crate::controller::loop_settings::LoopSettings;
 use crate::controller::trash::events::{TrashEvents, blocked_reason};
 use crate::model::{EffectiveClass, Reservation, VolumeClass, VolumeName};
 use crate::move_runner::{DeletedVolume, MoveRequests, record_deleted};
@@ -42,25 +38,13 @@ const SKEW_PAUSE: Duration = Duration::from_secs(5);
 /// How often metrics are set, and the configuration is looked at.
 const PERIOD: Duration = Duration::from_secs(2);
 
-/// What the loop needs besides the client.
-pub(in crate::controller) struct TrashLoopSettings {
-    pub(in crate::controller) watch: Arc<TrashWatch>,
-    pub(in crate::controller) configuration: Arc<ArcSwap<Configuration>>,
-    /// Until when this process leads.
-    pub(in crate::controller) until: watch::Receiver<LeadershipDeadline>,
-    /// How much of the lease must be left for a step to begin.
-    pub(in crate::controller) margin: Duration,
-    pub(in crate::controller) metrics: Arc<ControllerMetrics>,
-    /// Whether events are stored.
-    pub(in crate::controller) events: bool,
-    /// The namespace of the tombstones.
-    pub(in crate::controller) own_namespace: String,
-}
-
 /// The loop.
 pub(in crate::controller) struct TrashLoop {
     requests: MoveRequests,
-    settings: TrashLoopSettings,
+    settings: LoopSettings,
+    watch: Arc<TrashWatch>,
+    /// The namespace of the tombstones.
+    own_namespace: String,
     events: Arc<TrashEvents>,
     /// The volumes that may need a step.
     queue: BTreeSet<VolumeName>,
@@ -83,12 +67,20 @@ pub(in crate::controller) struct TrashLoop {
 }
 
 impl TrashLoop {
-    pub(in crate::controller) fn new(client: &Client, settings: TrashLoopSettings) -> Self {
+    /// A loop over the volumes of `watch`; `own_namespace` is that of the tombstones.
+    pub(in crate::controller) fn new(
+        client: &Client,
+        settings: LoopSettings,
+        watch: Arc<TrashWatch>,
+        own_namespace: String,
+    ) -> Self {
         Self {
             requests: MoveRequests::new(client.clone(), REQUEST_TIMEOUT),
             events: Arc::new(TrashEvents::new(client.clone(), settings.events)),
             policy: settings.configuration.load().trash.clone(),
             settings,
+            watch,
+            own_namespace,
             queue: BTreeSet::new(),
             timers: BTreeSet::new(),
             in_flight: BTreeSet::new(),
@@ -105,7 +97,7 @@ impl TrashLoop {
     /// Runs for ever.
     pub(in crate::controller) async fn run(&mut self) {
         let mut periods = interval(PERIOD);
-        let watch = Arc::clone(&self.settings.watch);
+        let watch = Arc::clone(&self.watch);
         loop {
             let due = self.timers.first().map(|(at, _)| *at);
             let due = due.map(|at| Duration::try_from(at.duration_since(Timestamp::now())));
@@ -136,18 +128,12 @@ impl TrashLoop {
         let _ = timeout(REQUEST_TIMEOUT, rest).await;
     }
 
-    /// The deadline of a step that begins now; nothing if this process does not lead for long enough.
-    fn deadline(&self) -> Option<Instant> {
-        let until = (*self.settings.until.borrow())?;
-        (until > Instant::now() + self.settings.margin).then_some(until)
-    }
-
     /// Takes in whether this process leads and what the configuration says, and sets the metrics.
     async fn observe(&mut self) {
-        let is_leading = self.deadline().is_some();
+        let is_leading = self.settings.deadline().is_some();
         if is_leading && !self.is_leading {
             self.leads_since = Timestamp::now();
-            self.settings.watch.make_all_due();
+            self.watch.make_all_due();
         }
         self.is_leading = is_leading;
         self.record_deleted();
@@ -156,7 +142,7 @@ impl TrashLoop {
             match self.read_volumes().await {
                 Ok(()) => {
                     self.policy = policy;
-                    self.settings.watch.make_all_due();
+                    self.watch.make_all_due();
                 }
                 Err(error) => {
                     tracing::warn!(%error, "the PersistentVolumes cannot be listed; those that are Bound are not held by the new settings of the trash yet");
@@ -171,11 +157,11 @@ impl TrashLoop {
         if !self.is_leading || !self.recording.is_empty() {
             return;
         }
-        let deleted = self.settings.watch.take_deleted();
+        let deleted = self.watch.take_deleted();
         if deleted.is_empty() {
             return;
         }
-        let (client, namespace) = (self.client.clone(), self.settings.own_namespace.clone());
+        let (client, namespace) = (self.client.clone(), self.own_namespace.clone());
         self.recording.spawn(async move {
             match record_deleted(&client, &namespace, &deleted).await {
                 Ok(()) => Vec::new(),
@@ -192,7 +178,7 @@ impl TrashLoop {
         let take = |text: &str| {
             // What cannot be read was reported by the watch.
             if let Ok(read) = volume(text, Wanted::Labels) {
-                self.settings.watch.show(&read.volume, text);
+                self.watch.show(&read.volume, text);
             }
             Ok(())
         };
@@ -201,7 +187,7 @@ impl TrashLoop {
 
     /// Starts the steps that are due.
     fn start_due(&mut self) {
-        self.queue.extend(self.settings.watch.take_due());
+        self.queue.extend(self.watch.take_due());
         let now = Timestamp::now();
         while let Some((at, name)) = self.timers.pop_first() {
             if at > now {
@@ -210,17 +196,17 @@ impl TrashLoop {
             }
             self.queue.insert(name);
         }
-        if !self.settings.watch.is_listed() {
+        if !self.watch.is_listed() {
             return;
         }
-        let Some(deadline) = self.deadline() else { return };
+        let Some(deadline) = self.settings.deadline() else { return };
         // One in flight is decided again after it.
         while self.running.len() < STEPS_COUNT_MAX
             && let Some(name) = self.queue.difference(&self.in_flight).next().cloned()
         {
             self.queue.remove(&name);
             let clock = (Clock::Between { earliest: now, latest: now }, self.leads_since);
-            match self.settings.watch.next_step(&name, clock) {
+            match self.watch.next_step(&name, clock) {
                 None => self.forget(&name),
                 Some(TrashStep::Settled(state)) => self.settle(name, state, now),
                 Some(TrashStep::ReadClaim | TrashStep::ReadClock | TrashStep::Write(_)) => {
@@ -273,7 +259,7 @@ impl TrashLoop {
             }
             Some(Ok(TrashEnd::Gone)) => {
                 self.forget(&name);
-                self.settings.watch.remove(&name);
+                self.watch.remove(&name);
             }
             Some(Err(error)) => {
                 metrics.count_failed();
@@ -344,7 +330,7 @@ impl TrashLoop {
         }
         let mut held = 0;
         let mut trash: BTreeMap<(String, String), (i64, i64)> = BTreeMap::new();
-        self.settings.watch.for_each(|volume| {
+        self.watch.for_each(|volume| {
             let Some(record) = &volume.record else { return };
             let key = match &volume.moved.reservation {
                 Reservation::Named(key) | Reservation::Held(key, _) => key,
@@ -364,7 +350,7 @@ impl TrashLoop {
             metrics.volumes.with_label_values(&[class, namespace]).set(*count);
             metrics.bytes.with_label_values(&[class, namespace]).set(*bytes);
         }
-        if let Ok(count @ 1..) = i64::try_from(self.settings.watch.unreadable_count()) {
+        if let Ok(count @ 1..) = i64::try_from(self.watch.unreadable_count()) {
             metrics.blocked.with_label_values(&["record-unreadable"]).set(count);
         }
         for reason in self.blocked.values() {

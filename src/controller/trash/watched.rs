@@ -11,12 +11,8 @@ use crate::api::tombstone::TombstoneRecord;
 use crate::api::volume::{Wanted, volume};
 use crate::binding::Observed;
 use crate::client::resource::ResourceKind;
-use crate::client::watch::{EventHandler, Unreadable};
 use crate::config::Configuration;
-use crate::controller::event_sender::EventSender;
-use crate::model::{
-    ClaimKey, ReclaimPolicy, Reservation, ResourceVersion, Uid, Volume, VolumeName,
-};
+use crate::model::{ClaimKey, ReclaimPolicy, Reservation, Volume, VolumeName};
 use crate::move_runner::DeletedVolume;
 use crate::trash::{Clock, TrashPolicy, TrashStep};
 use crate::trash_runner::{CopyDigest, WatchedVolume, claim_digest, watched_volume};
@@ -201,11 +197,11 @@ impl TrashWatch {
     }
 
     /// Whether claims are of concern: without a volume that is held, or is to be, none is.
-    fn is_active(&self) -> bool {
+    pub(in crate::controller) fn is_active(&self) -> bool {
         self.configuration.load().trash != TrashPolicy::default() || !self.lock().volumes.is_empty()
     }
 
-    fn on_observed(&self, observed: &Observed, text: &str) {
+    pub(in crate::controller) fn on_observed(&self, observed: &Observed, text: &str) {
         match observed {
             Observed::Volume(volume) => self.show(volume, text),
             Observed::VolumeGone(name) => {
@@ -229,7 +225,7 @@ impl TrashWatch {
         }
     }
 
-    fn on_list_started(&self, kind: ResourceKind) {
+    pub(in crate::controller) fn on_list_started(&self, kind: ResourceKind) {
         let mut state = self.lock();
         match kind {
             ResourceKind::Volumes => state.shown_volumes = Some(BTreeSet::new()),
@@ -239,7 +235,7 @@ impl TrashWatch {
     }
 
     /// What a list did not show is gone.
-    fn on_listed(&self, kind: ResourceKind) {
+    pub(in crate::controller) fn on_listed(&self, kind: ResourceKind) {
         let mut state = self.lock();
         match kind {
             ResourceKind::Volumes => {
@@ -260,68 +256,5 @@ impl TrashWatch {
         }
         drop(state);
         self.changed.notify_one();
-    }
-}
-
-/// Passes what the watches show to the reconciler and to the trash.
-pub(in crate::controller) struct WatchHandlers {
-    pub(in crate::controller) reconciler: Arc<EventSender>,
-    pub(in crate::controller) trash: Arc<TrashWatch>,
-}
-
-impl EventHandler for WatchHandlers {
-    fn on_object(
-        &self,
-        kind: ResourceKind,
-        observed: Observed,
-        version: ResourceVersion,
-        text: &str,
-    ) {
-        self.trash.on_observed(&observed, text);
-        self.reconciler.on_object(kind, observed, version, text);
-    }
-
-    fn on_unread(
-        &self,
-        kind: ResourceKind,
-        uid: &Uid,
-        version: &ResourceVersion,
-        text: &str,
-    ) -> bool {
-        let is_handled = self.reconciler.on_unread(kind, uid, version, text);
-        // The reconciler knows its own writes from their replies; the trash does not.
-        if is_handled
-            && self.trash.is_active()
-            && let Ok(observed) = kind.observed(text)
-        {
-            self.trash.on_observed(&observed, text);
-        }
-        is_handled
-    }
-
-    fn on_list_started(&self, kind: ResourceKind) {
-        self.trash.on_list_started(kind);
-        self.reconciler.on_list_started(kind);
-    }
-
-    fn on_listed(&self, kind: ResourceKind, version: ResourceVersion) {
-        self.trash.on_listed(kind);
-        self.reconciler.on_listed(kind, version);
-    }
-
-    fn on_unreadable(&self, kind: ResourceKind, unreadable: Unreadable) {
-        self.reconciler.on_unreadable(kind, unreadable);
-    }
-
-    fn on_activity(&self, kind: ResourceKind, now: u64) {
-        self.reconciler.on_activity(kind, now);
-    }
-
-    async fn room(&self) {
-        self.reconciler.room().await;
-    }
-
-    fn spread(&self) -> u64 {
-        self.reconciler.spread()
     }
 }

@@ -48,6 +48,11 @@ impl Controller {
         Self::spawn(&kubeconfig, "full", Election::None, &[], &[("BINDERY_LOG", level)])
     }
 
+    /// Starts the only one of a plane with a kubeconfig of the caller's own, in a mode.
+    pub(crate) fn alone(kubeconfig: &Path, mode: &str, more: &[&str]) -> Self {
+        Self::spawn(kubeconfig, mode, Election::None, more, &[])
+    }
+
     /// Starts it with a kubeconfig of the caller's own.
     pub(crate) fn start_by(kubeconfig: &Path, election: Election) -> Self {
         Self::spawn(kubeconfig, "full", election, &[], &[])

@@ -5,6 +5,7 @@ pub(crate) mod controller;
 pub(crate) mod eventually;
 pub(crate) mod installed;
 pub(crate) mod local_path;
+pub(crate) mod metrics;
 pub(crate) mod network;
 pub(crate) mod node;
 pub(crate) mod page;

@@ -2,8 +2,6 @@
 //! of the node cleanup takes there.
 
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +11,7 @@ use serde_json::json;
 use super::node_cleanup::NodeCleanup;
 use super::scene::Scene;
 use crate::eventually::{eventually, wait};
+use crate::metrics::{scrape, sum};
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane};
 use crate::runner::{Case, case, extent};
@@ -137,29 +136,4 @@ fn a_round_of_the_node_cleanup(plane: &Plane) {
     let volumes = sum(&metrics, "bindery_local_node_cleanup_persistentvolumes", &well);
     println!("a round over {volumes} PersistentVolumes: {} ms, with its pause", took.as_millis());
     assert_eq!(volumes, (nodes() * DISKS) as u64);
-}
-
-/// The metrics of the process with this log: it says where they are. None while it starts.
-pub(super) fn scrape(log: &str) -> String {
-    let address = log.lines().find_map(|line| {
-        let line: serde_json::Value = serde_json::from_str(line).ok()?;
-        line["health"].as_str().map(str::to_owned)
-    });
-    let mut text = String::new();
-    if let Some(mut stream) = address.and_then(|address| TcpStream::connect(address).ok()) {
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
-        stream.read_to_string(&mut text).unwrap();
-    }
-    text
-}
-
-/// The sum of the series of a metric that have all these labels.
-pub(super) fn sum(metrics: &str, name: &str, labels: &[&str]) -> u64 {
-    let of_it = |line: &&str| {
-        let rest = line.strip_prefix(name);
-        rest.is_some_and(|rest| rest.starts_with(['{', ' ']))
-            && labels.iter().all(|label| line.contains(label))
-    };
-    let values = metrics.lines().filter(of_it).filter_map(|line| line.rsplit(' ').next());
-    values.filter_map(|value| value.parse::<u64>().ok()).sum()
 }

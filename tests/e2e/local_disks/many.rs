@@ -3,9 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::large_cluster::{scrape, sum};
 use super::scene::Scene;
 use crate::eventually::eventually;
+use crate::metrics::{scrape, sum};
 use crate::plane::{Peers, Plane};
 use crate::runner::{Case, case};
 

@@ -4,6 +4,7 @@ pub(crate) mod clusters;
 pub(crate) mod interrupted;
 pub(crate) mod replicas;
 pub(crate) mod restores;
+pub(crate) mod resumption;
 mod scene;
 pub(crate) mod thieves;
 pub(crate) mod tombstones;

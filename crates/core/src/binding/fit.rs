@@ -7,8 +7,7 @@
 use super::mismatch::Mismatch;
 use super::pairing::{Pairing, pairing};
 use crate::model::{
-    Audience, BindingMode, Claim, Content, Deletion, Namespace, Node, NonEmpty, Term, Volume,
-    VolumePhase,
+    BindingMode, Claim, Content, Deletion, Namespace, Node, NonEmpty, Term, Volume, VolumePhase,
 };
 
 /// The component that checks whether a volume fits.
@@ -90,11 +89,8 @@ fn unmatched_term<'a>(volume: &Volume, claim: &'a Claim) -> Option<&'a Term> {
 ///
 /// **Differs from Kubernetes**: there, every namespace may claim a volume.
 pub(super) fn is_foreign(volume: &Volume, claim: &Claim, home: Option<&Namespace>) -> bool {
-    match volume.audience(&claim.key.namespace) {
-        Audience::Unmarked | Audience::Listed => false,
-        Audience::OfTenant(tenant) => home.and_then(Namespace::tenant) != Some(tenant),
-        Audience::Foreign => true,
-    }
+    let is_of = |tenant: &str| home.and_then(Namespace::tenant) == Some(tenant);
+    !volume.audience(&claim.key.namespace).admits(is_of)
 }
 
 fn holder_mismatch(volume: &Volume, claim: &Claim) -> Option<Mismatch> {

@@ -134,6 +134,8 @@ pub const TOPOLOGY_LABELS: [&str; 4] = [
 /// Ours, on namespaces and volumes: whose it is. Only namespaces with this label and value may claim
 /// the volume.
 pub const TENANT: &str = "bindery.dev/tenant";
+/// Ours, on namespaces: whether the controller may end moves from and to it.
+pub const RESUME_MOVES: &str = "bindery.dev/resume-moves";
 /// The labels that verdicts read.
 pub const JUDGED_LABELS: [&str; 5] = {
     let [zone, region, beta_zone, beta_region] = TOPOLOGY_LABELS;

@@ -2,7 +2,7 @@
 
 use arcstr::ArcStr;
 
-use super::annotations::TENANT;
+use super::annotations::{RESUME_MOVES, TENANT};
 use super::metadata::Deletion;
 use super::selector::Labels;
 
@@ -21,6 +21,11 @@ pub struct Namespace {
 }
 
 impl Namespace {
+    /// Whether the controller may end moves from and to it.
+    pub fn permits_resumption(&self) -> bool {
+        self.labels.get(RESUME_MOVES) == Some("true")
+    }
+
     /// The tenant to whom it belongs.
     pub fn tenant(&self) -> Option<&str> {
         self.labels.get(TENANT).filter(|tenant| !tenant.is_empty())

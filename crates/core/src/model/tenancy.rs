@@ -19,6 +19,17 @@ pub enum Audience<'a> {
     Foreign,
 }
 
+impl Audience<'_> {
+    /// Returns whether it admits a namespace of which `is_of` says whether it belongs to a tenant.
+    pub fn admits(self, is_of: impl FnOnce(&str) -> bool) -> bool {
+        match self {
+            Self::Unmarked | Self::Listed => true,
+            Self::OfTenant(tenant) => is_of(tenant),
+            Self::Foreign => false,
+        }
+    }
+}
+
 /// Who labels a volume with the tenant to whom it belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TenantLabel {

@@ -116,10 +116,6 @@ fn namespace_problem(seen: &BeginEvidence<'_>) -> Option<MoveProblem> {
     if namespace.deletion == Deletion::Terminating {
         return Some(MoveProblem::NamespaceTerminating(name));
     }
-    let is_admitted = match seen.audience {
-        Audience::Unmarked | Audience::Listed => true,
-        Audience::OfTenant(tenant) => namespace.tenant() == Some(tenant),
-        Audience::Foreign => false,
-    };
+    let is_admitted = seen.audience.admits(|tenant| namespace.tenant() == Some(tenant));
     (!is_admitted).then(|| MoveProblem::NotAdmitted(seen.volume.name.clone(), name))
 }

@@ -13,6 +13,7 @@ mod journal;
 mod preview;
 mod problem;
 mod replacement;
+mod resumption;
 #[cfg(test)]
 pub(crate) mod tests;
 mod waiting;
@@ -34,4 +35,5 @@ pub use replacement::{
     ReplacementEvidence, ReplacementRead, ReplacementStep, ReplacementWrite, decide_replacement,
     recreation_problem, replacement_name, replacement_preview, replacement_problem,
 };
+pub use resumption::{ResumptionEvidence, ResumptionProblem, moved_namespaces, resumption_problem};
 pub use waiting::MoveWaiting;

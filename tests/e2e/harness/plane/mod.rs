@@ -15,6 +15,7 @@ mod kubectl;
 mod objects;
 pub(crate) mod persona;
 pub(crate) mod process;
+mod roles;
 pub(crate) mod start;
 
 use std::path::{Path, PathBuf};

@@ -4,8 +4,6 @@
 //! write at a time. Each has the rights that its model has, no more: what a tenant may not do, the API
 //! server rejects before any webhook. Not here: service accounts that a chart makes.
 
-use serde_json::{Value, json};
-
 /// A user of the plane. Compare by `name`, which is unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Persona {
@@ -16,7 +14,7 @@ pub(crate) struct Persona {
     /// The groups that admission sees, without `system:authenticated`, which the API server adds.
     pub(crate) groups: &'static [&'static str],
     /// The cluster roles that the plane binds to the user. Empty: the server's own bindings suffice.
-    roles: &'static [&'static str],
+    pub(super) roles: &'static [&'static str],
 }
 
 /// Everything is allowed to it; what cases arrange, it does.
@@ -211,6 +209,14 @@ pub(crate) const BINDERY_CONTROLLER: Persona = Persona {
     roles: &[BINDS],
 };
 
+/// The same with the rights by which it resumes moves.
+pub(crate) const BINDERY_MOVER: Persona = Persona {
+    name: "bindery-mover",
+    user: "system:serviceaccount:bindery:bindery-mover",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:bindery"],
+    roles: &[BINDS, MOVES],
+};
+
 /// A kubelet.
 pub(crate) const NODE: Persona = Persona {
     name: "node",
@@ -247,17 +253,19 @@ pub(crate) const ALL: &[Persona] = &[
     POPULATOR,
     BINDERY,
     BINDERY_CONTROLLER,
+    BINDERY_MOVER,
     NODE,
 ];
 
 /// The roles that the plane adds to the server's own.
-const STORAGE: &str = "e2e:storage";
-const READS: &str = "e2e:reads";
-const BINDS: &str = "e2e:binds";
-const NAMESPACES: &str = "e2e:namespaces";
-const LABELS: &str = "e2e:labels";
-const VIEWS: &str = "e2e:views";
-const SHARES: &str = "e2e:shares";
+pub(super) const STORAGE: &str = "e2e:storage";
+pub(super) const READS: &str = "e2e:reads";
+pub(super) const BINDS: &str = "e2e:binds";
+pub(super) const MOVES: &str = "e2e:moves";
+pub(super) const NAMESPACES: &str = "e2e:namespaces";
+pub(super) const LABELS: &str = "e2e:labels";
+pub(super) const VIEWS: &str = "e2e:views";
+pub(super) const SHARES: &str = "e2e:shares";
 
 /// What a controller that recycles needs besides, in the namespace of its pods only: a user who may make
 /// pods everywhere may read every tenant's storage.
@@ -288,89 +296,6 @@ pub(crate) fn token_file(secret: &str) -> String {
         format!("{},{user},uid-{name}{groups}\n", persona.token(secret))
     };
     ALL.iter().map(line).collect()
-}
-
-/// The role and the bindings to create, as `(collection path, object)`.
-pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
-    const GROUP: &str = "rbac.authorization.k8s.io";
-    let everything = |group: &str, resources: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": ["*"]});
-    let role = json!({
-        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": STORAGE},
-        "rules": [
-            everything("", &["persistentvolumes", "persistentvolumes/status", "persistentvolumeclaims",
-                "persistentvolumeclaims/status", "pods", "events"]),
-            everything("storage.k8s.io", &["storageclasses", "volumeattachments", "volumeattachments/status", "volumeattributesclasses", "csidrivers"]),
-            everything("snapshot.storage.k8s.io", &["volumesnapshotcontents"]),
-            everything("events.k8s.io", &["events"]),
-            everything("coordination.k8s.io", &["leases"]),
-            json!({"apiGroups": [""], "resources": ["nodes", "namespaces"], "verbs": ["get", "list", "watch"]}),
-        ],
-    });
-    let may = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
-    let watch = ["get", "list", "watch"];
-    let binds = json!({
-        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": BINDS},
-        "rules": [
-            may("", &["persistentvolumes", "persistentvolumeclaims"], &["get", "list", "watch", "patch"]),
-            may("", &["persistentvolumes/status", "persistentvolumeclaims/status"], &["patch"]),
-            may("", &["pods", "namespaces"], &watch),
-            may("", &["events"], &["create", "patch"]),
-            may("", &["nodes"], &["get"]),
-            may("storage.k8s.io", &["storageclasses"], &watch),
-            may("coordination.k8s.io", &["leases"], &["get", "create", "patch"]),
-            may("", &["configmaps"], &["get", "create", "patch"]),
-        ],
-    });
-    let reads = json!({
-        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": READS},
-        "rules": [
-            may("", &["persistentvolumes", "persistentvolumeclaims"], &watch),
-            may("storage.k8s.io", &["storageclasses"], &watch),
-        ],
-    });
-    let namespaces = json!({
-        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": NAMESPACES},
-        "rules": [
-            everything("", &["namespaces", "namespaces/status", "namespaces/finalize"]),
-            may("", &["persistentvolumeclaims"], &["get"]),
-        ],
-    });
-    let labels = json!({
-        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": LABELS},
-        "rules": [may("bindery.dev", &["namespacelabels"], &["update"])],
-    });
-    let [views, shares] = viewing(GROUP);
-    let recycles = json!({
-        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": RECYCLES},
-        "rules": [
-            may("", &["pods"], &["get", "list", "create", "delete"]),
-            may("", &["events"], &["list"]),
-        ],
-    });
-    let bindings =
-        ALL.iter().flat_map(|persona| persona.roles.iter().map(move |role| (persona, role)));
-    let binding = |(persona, role): (&Persona, &&str)| {
-        let object = json!({
-            "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRoleBinding",
-            "metadata": {"name": format!("e2e:{}:{role}", persona.name)},
-            "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
-            "subjects": [{"apiGroup": GROUP, "kind": "User", "name": persona.user}],
-        });
-        ("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", object)
-    };
-    let roles = [role, reads, binds, namespaces, labels, views, shares, recycles]
-        .map(|role| ("/apis/rbac.authorization.k8s.io/v1/clusterroles", role));
-    roles.into_iter().chain(bindings.map(binding)).collect()
-}
-
-/// The roles that may get every volume, and the one that is shared.
-fn viewing(group: &str) -> [Value; 2] {
-    let get = json!({"apiGroups": [""], "resources": ["persistentvolumes"], "verbs": ["get"]});
-    let mut get_one = get.clone();
-    get_one["resourceNames"] = json!([SHARED_VOLUME]);
-    [(VIEWS, get), (SHARES, get_one)].map(|(name, rule)| {
-        json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": name}, "rules": [rule]})
-    })
 }
 
 /// The personas whose rights depend on [`access_rules`].

@@ -15,6 +15,7 @@ use super::api::{Api, Body};
 use super::certificates::TestCa;
 use super::folder::Folder;
 use super::process::{Process, Program};
+use super::roles::access_rules;
 use super::{
     Peers, Plane, REACHED_AT, Running, STARTED, binaries, certificates, folder, kubectl, persona,
 };
@@ -331,7 +332,7 @@ fn await_ready(server: &mut Process, api: &Api) -> Result<(), NotReady> {
 
 /// Creates the role and the bindings of the personas.
 fn grant(api: &Api) -> Result<(), String> {
-    for (collection, object) in persona::access_rules() {
+    for (collection, object) in access_rules() {
         let reply = api.send(persona::ADMIN, Method::POST, collection, Body::json(&object))?;
         if reply.code != 201 {
             return Err(format!("cannot create {}: {reply}", object["metadata"]["name"]));

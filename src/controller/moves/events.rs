@@ -1,0 +1,59 @@
+//! Events about moves, on their volumes.
+
+use kube::Client;
+
+use crate::binding::EventType;
+use crate::client::events::{COMPONENT, EventMessage, Regarding, store_event};
+use crate::model::VolumeName;
+
+/// Stores the events.
+#[derive(Clone)]
+pub(super) struct MoveEvents {
+    client: Client,
+    is_on: bool,
+}
+
+impl MoveEvents {
+    pub(super) fn new(client: Client, is_on: bool) -> Self {
+        Self { client, is_on }
+    }
+
+    /// Logs that a move was ended, and stores an event about it.
+    pub(super) async fn ended(&self, name: &VolumeName) {
+        let text = format!(
+            "the command that moved PV {:?} was cut off; the move is ended, and can be undone: bindery undo pv/{name}",
+            name.as_str()
+        );
+        tracing::info!(volume = %name, "{text}");
+        self.record(name, EventType::Normal, "MoveEnded", &text).await;
+    }
+
+    /// Logs why a move has not ended, and stores an event about it.
+    pub(super) async fn stopped(&self, name: &VolumeName, reason: &str) {
+        let text = format!(
+            "the move of PV {:?} has not ended: {reason}; unless its command still runs, end it: bindery explain pv/{name} says \
+             how",
+            name.as_str()
+        );
+        tracing::warn!(volume = %name, "{text}");
+        self.record(name, EventType::Warning, "MoveUnfinished", &text).await;
+    }
+
+    async fn record(&self, name: &VolumeName, event_type: EventType, reason: &str, text: &str) {
+        if !self.is_on {
+            return;
+        }
+        let message = EventMessage {
+            component: COMPONENT,
+            kind: "PersistentVolume",
+            namespace: "",
+            name: name.as_str(),
+            event_type,
+            reason,
+            text,
+        };
+        // What is not stored was logged.
+        let about = Regarding { uid: None, version: None, count: 1, detail: "" };
+        store_event(&self.client, message, about).await;
+    }
+}

@@ -18,6 +18,7 @@ mod image;
 mod layers;
 mod lists;
 mod manifest;
+mod modules;
 mod mutants;
 mod public_names;
 mod shape;
@@ -108,6 +109,12 @@ fn every_layer_has_a_row() {
     assert!(crates.normal.iter().any(|name| name == "serde_json"), "dependencies are not read");
     expect_none(&layers::unlisted(&tree::file("src/lib.rs")));
     expect_none(&layers::unlisted(&tree::file("crates/core/src/lib.rs")));
+}
+
+#[test]
+fn every_file_is_compiled() {
+    let files: Vec<File> = tree::files().into_iter().filter(|file| file.is(Kind::Rust)).collect();
+    expect_none(&modules::check(&files));
 }
 
 #[test]

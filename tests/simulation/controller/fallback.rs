@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bindery::controller::metrics::ControllerMetrics;
 use bindery::controller::mode::ControllerMode;
-use bindery_sim::{Method, ApiRequest, ApiServer};
+use bindery_sim::{ApiRequest, ApiServer, Method};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;

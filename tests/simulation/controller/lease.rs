@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bindery::client::lease::{LeadershipChannels, LeadershipDeadline, campaign_with};
 use bindery_sim::faults::{Fault, Faults, FaultyTransport};
-use bindery_sim::{Method, ApiRequest, ApiServer};
+use bindery_sim::{ApiRequest, ApiServer, Method};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};

@@ -1,5 +1,10 @@
 //! The real controller over the simulated server, through kube's client.
 
+mod fallback;
+mod lease;
+mod recycler;
+mod tenancy;
+
 use std::sync::Arc;
 use std::time::Duration;
 

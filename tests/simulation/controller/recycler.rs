@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bindery::controller::mode::ControllerMode;
-use bindery_sim::{Method, ReviewOutcome, ApiRequest, Response, Reviewer, ApiServer};
+use bindery_sim::{ApiRequest, ApiServer, Method, Response, ReviewOutcome, Reviewer};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -90,8 +90,8 @@ fn remove(server: &ApiServer, pod: &Value) {
     send(server, Method::Delete, &path(pod), json!({"gracePeriodSeconds": 0}));
 }
 
-/// What a kubelet reports of a pod: "it" and the reason.
-fn report(server: &ApiServer, pod: &Value, reason: &str, kind: &str) {
+/// An event of a kubelet about a pod: "it" and the reason.
+fn record_event(server: &ApiServer, pod: &Value, reason: &str, kind: &str) {
     let event = json!({
         "metadata": {"generateName": "pod."}, "reason": reason, "type": kind,
         "message": format!("it {reason}"),
@@ -128,8 +128,8 @@ async fn a_volume_is_emptied_offered_and_bound_again() {
     assert!(name(&made).starts_with("recycler-for-pv-a-"), "{made}");
     let source = json!([{"name": "vol", "nfs": {"server": "nfs.example.com", "path": "/pv-a"}}]);
     assert_eq!(made["spec"]["volumes"], source);
-    report(&server, &made, "Pulled", "Normal");
-    report(&server, &made, "FailedMount", "Warning");
+    record_event(&server, &made, "Pulled", "Normal");
+    record_event(&server, &made, "FailedMount", "Warning");
     report(&server, &made, &json!({"phase": "Running"}));
     sleep(SOON).await;
     assert_eq!(phase(&server, VOLUME), "Released", "it goes on");
@@ -326,7 +326,7 @@ async fn a_volume_is_not_emptied_while_another_has_files_inside_it() {
     assert_eq!(phase(&server, VOLUME), "Released");
     let events = reported(&server, "VolumeFailedRecycle");
     assert!(
-        events[0].contains("the files of volume \"pv-b\" are inside or around its path"),
+        events[0].contains("the files of PV \"pv-b\" are inside or around its path"),
         "{events:?}"
     );
     merge(&server, &inner, json!({"metadata": {"finalizers": null}}));
@@ -360,7 +360,7 @@ async fn a_claim_that_is_named_in_a_volume_waits_until_no_pod_recycles_it() {
 
 #[tokio::test(start_paused = true)]
 async fn storage_without_a_recycler_and_a_denied_pod_are_reported() {
-    let denied: Reviewer = Arc::new(|review| {
+    let reviewer: Reviewer = Arc::new(|review| {
         Box::pin(async move {
             if review.request()["kind"]["kind"] != "Pod" {
                 return ReviewOutcome::allow();
@@ -377,7 +377,7 @@ async fn storage_without_a_recycler_and_a_denied_pod_are_reported() {
         [(folder, denied), (driver, "No recycler plugin found for the volume!")]
     {
         let server = server();
-        let through = server.with_reviewer(Arc::clone(&denied));
+        let through = server.with_reviewer(Arc::clone(&reviewer));
         let running = Running::start(&through, ControllerMode::Full, None);
         release(&server, &source).await;
         until_failed(&server, message).await;
@@ -418,7 +418,7 @@ async fn who_loses_the_lead_stops_and_the_next_starts_again() {
     // Another process takes the lease, and holds it for its whole duration.
     merge(&server, LEASE, json!({"spec": {"holderIdentity": "thief"}}));
     sleep(Duration::from_secs(5)).await;
-    report(&server, &left, "Started", "Normal");
+    record_event(&server, &left, "Started", "Normal");
     report(&server, &left, &json!({"phase": "Succeeded"}));
     sleep(Duration::from_secs(5)).await;
     assert_eq!(reported(&server, "RecyclerPod"), [""; 0]);

@@ -7,7 +7,7 @@ use bindery::config::Configuration;
 use bindery::controller::mode::ControllerMode;
 use bindery::model::TenantLabel;
 use bindery::model::annotations::TENANT;
-use bindery_sim::{Method, ReviewOutcome, Phase, ApiRequest, Reviewer, ApiServer, RequestUser};
+use bindery_sim::{ApiRequest, ApiServer, Method, Phase, RequestUser, ReviewOutcome, Reviewer};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -117,7 +117,11 @@ async fn a_crash_after_the_reservation_leaves_no_volume_without_its_label() {
             if !is_later {
                 return ReviewOutcome::allow();
             }
-            ReviewOutcome::Deny { webhook: "later".to_owned(), status: Value::Null, warnings: Vec::new() }
+            ReviewOutcome::Deny {
+                webhook: "later".to_owned(),
+                status: Value::Null,
+                warnings: Vec::new(),
+            }
         })
     });
     send(&server, Method::Post, &claims("blue-1"), claim("a", "5Gi"));

@@ -13,9 +13,13 @@ use crate::{local_disks, moves, no_false_denials, provisioners, storage_lifecycl
 
 /// Every case, in the order in which they start; those that take minutes only if `is_full`.
 pub(crate) fn all(is_full: bool) -> Vec<Case> {
-    let lengthy =
-        [failures::LENGTHY, rules::LENGTHY, moves::thieves::LENGTHY, &local_disks::lengthy()]
-            .concat();
+    let lengthy = [
+        failures::LENGTHY,
+        rules::LENGTHY,
+        moves::thieves::LENGTHY,
+        &local_disks::lengthy(),
+    ]
+    .concat();
     [
         if is_full { &lengthy[..] } else { &[] },
         differential::CASES,
@@ -62,6 +66,8 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         moves::transfer::CASES,
         moves::interrupted::CASES,
         moves::resumption::CASES,
+        moves::single_writes::CASES,
+        moves::released::CASES,
         moves::thieves::CASES,
         moves::tombstones::CASES,
         moves::clusters::CASES,

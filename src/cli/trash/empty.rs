@@ -43,7 +43,8 @@ async fn empty(
         let before = chosen.len();
         chosen.extend(found.cloned());
         if chosen.len() == before {
-            let text = "is not in the trash; `bindery trash` lists what is; nothing was deleted";
+            let text = "is not in the trash: it was deleted before, or was never there; leave it out, or look with `bindery \
+                 trash`; this call has deleted nothing";
             return Err(Failure { exit: Exit::Denied, message: format!("{object} {text}") });
         }
     }
@@ -66,6 +67,13 @@ async fn empty(
 /// Why a volume cannot be deleted now; nothing if it can.
 fn blocked(volume: &TrashedVolume) -> Option<String> {
     let name = volume.moved.name.as_str();
+    if volume.is_reserved_by_hand {
+        return Some(format!(
+            "PV {name:?} is reserved for the next PVC \"{}\", so that it does not go; to delete it, run `bindery rescue \
+             pv/{name}`, delete that PVC, then retry; nothing was deleted",
+            volume.claim
+        ));
+    }
     if volume.record.release.is_none() {
         return Some(format!(
             "the controller has not recorded yet that the PVC of PV {name:?} is gone; retry once `bindery trash` shows when the \

@@ -8,7 +8,7 @@ use crate::api::trash::trash_record;
 use crate::api::volume::{Wanted, volume};
 use crate::cli::exit::Failure;
 use crate::model::annotations::TRASH;
-use crate::model::{ClaimKey, VolumeClass, VolumeName, VolumePhase};
+use crate::model::{ClaimKey, Reservation, VolumeClass, VolumeName, VolumePhase};
 use crate::move_runner::MoveRequests;
 use crate::moves::MovedVolume;
 use crate::trash::TrashRecord;
@@ -28,6 +28,8 @@ pub(super) struct TrashedVolume {
     pub record: TrashRecord,
     /// Whether a move has a journal on it.
     pub is_moving: bool,
+    /// Whether a person has reserved it for the next claim of a name: it does not go.
+    pub is_reserved_by_hand: bool,
 }
 
 impl TrashedVolume {
@@ -36,9 +38,10 @@ impl TrashedVolume {
         self.record.release.as_ref().map(|release| release.at)
     }
 
-    /// When its reclaim policy is set again, likewise.
+    /// When its reclaim policy is set again, likewise; nothing if it does not go.
     pub(super) fn until(&self) -> Option<Timestamp> {
-        self.record.release.as_ref().map(|release| release.until)
+        let release = self.record.release.as_ref().filter(|_| !self.is_reserved_by_hand);
+        release.map(|release| release.until)
     }
 
     fn read(text: &str) -> Result<Option<Self>, serde_json::Error> {
@@ -55,8 +58,8 @@ impl TrashedVolume {
         };
         let is_released = match moved.phase {
             VolumePhase::Released | VolumePhase::Failed => true,
-            // Offered to any claim of that name.
-            VolumePhase::Available => record.release.is_some(),
+            // Offered to any claim of that name, by the trash or by a person.
+            VolumePhase::Available => true,
             VolumePhase::Pending | VolumePhase::Bound | VolumePhase::Unknown(_) => false,
         };
         let class = match read.class().as_class() {
@@ -66,8 +69,24 @@ impl TrashedVolume {
         let capacity = object["spec"]["capacity"]["storage"].as_str().unwrap_or_default();
         let capacity = capacity.to_owned();
         let is_moving = is_moving(&object["metadata"]["annotations"], &moved.uid);
-        Ok(is_released.then_some(Self { moved, claim, class, capacity, record, is_moving }))
+        let is_reserved_by_hand = is_reserved_by_hand(&moved, &record);
+        Ok(is_released.then_some(Self {
+            moved,
+            claim,
+            class,
+            capacity,
+            record,
+            is_moving,
+            is_reserved_by_hand,
+        }))
     }
+}
+
+/// Whether a person has reserved the volume for a name: the trash offers it only where its record says so.
+fn is_reserved_by_hand(volume: &MovedVolume, record: &TrashRecord) -> bool {
+    let Reservation::Named(key) = &volume.reservation else { return false };
+    let release = record.release.as_ref();
+    release.is_none_or(|release| !release.is_offered || release.key != *key)
 }
 
 /// What the list of volumes has shown.

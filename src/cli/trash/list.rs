@@ -50,10 +50,11 @@ fn table(volumes: &[TrashedVolume], now: Timestamp) -> String {
 fn row(volume: &TrashedVolume, now: Timestamp) -> [Option<String>; 6] {
     let filled = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let deleted = volume.released_at().map(|at| format!("{} ago", rough(now.duration_since(at))));
-    let goes = volume.until().map(|until| {
+    let until = volume.until().map(|until| {
         let left = until.duration_since(now);
         if left.is_positive() { format!("in {}", rough(left)) } else { "now".to_owned() }
     });
+    let goes = if volume.is_reserved_by_hand { Some("no: reserved".to_owned()) } else { until };
     [
         Some(volume.claim.to_string()),
         Some(volume.moved.name.to_string()),

@@ -32,12 +32,16 @@ pub(crate) enum Trouble {
     LateClaims,
     /// Every watch ends, and every request fails.
     Away,
+    /// Every request about a Lease fails.
+    LeasesAway,
     /// Every request to write is answered with Retry-After: 1.
     Busy,
     /// Where a watch is to be resumed, the history is gone.
     Forgotten,
     /// Every write of a Secret waits until that is over.
     HeldSecrets,
+    /// Every write waits until that is over, and arrives even if its client does not wait for it.
+    HeldWrites,
     /// After so many stored writes, nothing arrives any more.
     AwayAfterWrites(usize),
     /// The same, and of the last of them the answer is lost.
@@ -60,6 +64,7 @@ struct Counted {
     forgotten: AtomicUsize,
     cut: AtomicUsize,
     held: AtomicUsize,
+    delivered: AtomicUsize,
     writes: AtomicUsize,
 }
 
@@ -113,17 +118,22 @@ impl Proxy {
         self.trouble.send_replace(Trouble::None);
     }
 
+    /// Returns how many writes have arrived that were held.
+    pub(crate) fn delivered(&self) -> usize {
+        self.counted.delivered.load(Ordering::Relaxed)
+    }
+
     /// Returns how often a request met this trouble.
     pub(crate) fn met(&self, trouble: Trouble) -> usize {
         match trouble {
             Trouble::Busy => self.counted.busy.load(Ordering::Relaxed),
             Trouble::Forgotten => self.counted.forgotten.load(Ordering::Relaxed),
             Trouble::Away => self.counted.cut.load(Ordering::Relaxed),
-            Trouble::HeldSecrets => self.counted.held.load(Ordering::Relaxed),
+            Trouble::HeldSecrets | Trouble::HeldWrites => self.counted.held.load(Ordering::Relaxed),
             Trouble::AwayAfterWrites(_) | Trouble::LostAnswer(_) => {
                 self.counted.writes.load(Ordering::Relaxed)
             }
-            Trouble::None | Trouble::LateClaims => 0,
+            Trouble::None | Trouble::LateClaims | Trouble::LeasesAway => 0,
         }
     }
 }
@@ -142,6 +152,26 @@ async fn nameless(kubeconfig: &Path) -> kube::Client {
 }
 
 async fn pass(State(upstream): State<Upstream>, request: Request) -> Response<Body> {
+    let is_held = *upstream.trouble.borrow() == Trouble::HeldWrites && is_stored_write(&request);
+    if !is_held {
+        return pass_on(upstream, request).await;
+    }
+    let (head, body) = request.into_parts();
+    let body = to_bytes(body, 16 << 20).await.unwrap_or_default();
+    // A task of its own, as the network has no notion of who waits.
+    let held = tokio::spawn(async move {
+        upstream.counted.held.fetch_add(1, Ordering::Relaxed);
+        let mut trouble = upstream.trouble.clone();
+        let _ = trouble.wait_for(|trouble| *trouble != Trouble::HeldWrites).await;
+        let counted = Arc::clone(&upstream.counted);
+        let reply = pass_on(upstream, Request::from_parts(head, Body::from(body))).await;
+        counted.delivered.fetch_add(1, Ordering::Relaxed);
+        reply
+    });
+    held.await.unwrap_or_else(|_| denial(StatusCode::BAD_GATEWAY))
+}
+
+async fn pass_on(upstream: Upstream, request: Request) -> Response<Body> {
     let trouble = *upstream.trouble.borrow();
     let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
     let query = request.uri().query().unwrap_or_default();
@@ -152,6 +182,9 @@ async fn pass(State(upstream): State<Upstream>, request: Request) -> Response<Bo
     let _turn = if counts && is_stored { Some(one_write.lock().await) } else { None };
     match trouble {
         Trouble::Away => return denial(StatusCode::BAD_GATEWAY),
+        Trouble::LeasesAway if request.uri().path().contains("/leases/") => {
+            return denial(StatusCode::BAD_GATEWAY);
+        }
         Trouble::Busy if request.method() != "GET" => {
             upstream.counted.busy.fetch_add(1, Ordering::Relaxed);
             return denial(StatusCode::TOO_MANY_REQUESTS);
@@ -171,8 +204,10 @@ async fn pass(State(upstream): State<Upstream>, request: Request) -> Response<Bo
             return denial(StatusCode::BAD_GATEWAY);
         }
         Trouble::Busy
+        | Trouble::LeasesAway
         | Trouble::Forgotten
         | Trouble::HeldSecrets
+        | Trouble::HeldWrites
         | Trouble::AwayAfterWrites(_)
         | Trouble::LostAnswer(_)
         | Trouble::None

@@ -1,6 +1,6 @@
 //! The controller with a trash, beside the in-tree binder or as the only one, and what it has recorded on volumes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -42,16 +42,21 @@ impl<'a> Trash<'a> {
     }
 
     pub(super) fn start(&self) -> Controller {
-        let file = self.file();
-        // The namespace of what it records about deleted volumes.
-        let more = ["--config", file.to_str().unwrap(), "--lease-namespace", "default"];
         match self.binder {
-            Binder::Own => Controller::start_with(self.plane, &more),
+            Binder::Own => {
+                let file = self.file();
+                Controller::start_with(self.plane, &more(&file))
+            }
             Binder::InTree => {
-                let kubeconfig = self.plane.kubeconfig(BINDERY_CONTROLLER);
-                Controller::keeping(&kubeconfig, Election::None, &more)
+                self.start_by(&self.plane.kubeconfig(BINDERY_CONTROLLER), Election::None)
             }
         }
+    }
+
+    /// Starts one beside the in-tree binder with a kubeconfig of the caller's own.
+    pub(super) fn start_by(&self, kubeconfig: &Path, election: Election) -> Controller {
+        let file = self.file();
+        Controller::keeping(kubeconfig, election, &more(&file))
     }
 
     /// Waits until it is so for a volume. Returns the volume.
@@ -79,6 +84,11 @@ impl<'a> Trash<'a> {
             record(volume).is_some_and(|record| !record["release"].is_null())
         })
     }
+}
+
+/// Its arguments; among them the namespace of what it records about deleted volumes.
+fn more(configuration: &Path) -> [&str; 4] {
+    ["--config", configuration.to_str().unwrap(), "--lease-namespace", "default"]
 }
 
 /// Waits until the time that is recorded on a volume is over.

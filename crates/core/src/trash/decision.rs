@@ -122,8 +122,8 @@ fn held(evidence: &TrashEvidence<'_>, record: &TrashRecord) -> TrashStep {
             Some(release) if release.is_offered && release.key == *key => {
                 offered(evidence, record, release)
             }
-            Some(_) => TrashStep::Settled(TrashState::ReservedByHand),
-            None => TrashStep::Settled(TrashState::AwaitsBinder),
+            // Without a release: its claim was deleted and it was reserved before this process saw it.
+            Some(_) | None => TrashStep::Settled(TrashState::ReservedByHand),
         },
         Reservation::Held(key, uid) => match volume.phase {
             VolumePhase::Bound => bound(evidence, record, uid),

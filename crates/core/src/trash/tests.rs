@@ -291,6 +291,9 @@ fn what_a_person_reserves_is_left() {
         world.volume.reservation = Reservation::Named(key);
         assert_eq!(world.decide(0).map(|it| it.0), Err(TrashState::ReservedByHand));
     }
+    // Before its release was recorded.
+    world.record = Some(held(ReclaimPolicy::Delete));
+    assert_eq!(world.decide(0).map(|it| it.0), Err(TrashState::ReservedByHand));
 }
 
 #[test]

@@ -68,6 +68,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         moves::resumption::CASES,
         moves::single_writes::CASES,
         moves::released::CASES,
+        moves::leaders::CASES,
         moves::thieves::CASES,
         moves::tombstones::CASES,
         moves::clusters::CASES,

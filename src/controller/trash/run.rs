@@ -107,12 +107,16 @@ impl TrashLoop {
                 () = watch.changed.notified() => {}
                 () = sleep(due.unwrap_or(PERIOD)), if due.is_some() => {}
                 Some(ended) = self.running.join_next() => {
-                    // A panic in a step ends that step alone: it is a task of its own.
+                    // Nothing in it panics: the step is a task of its own.
                     if let Ok((name, end)) = ended {
                         self.on_end(name, end);
                     }
                 }
-                Some(Ok(left)) = self.recording.join_next() => watch.put_deleted(left),
+                Some(ended) = self.recording.join_next() => match ended {
+                    Ok(left) => watch.put_back_deleted(left),
+                    // Not again: it would panic at each attempt, and what is deleted later be never recorded.
+                    Err(error) => tracing::error!(%error, "deleted PersistentVolumes were not recorded"),
+                },
             }
             self.start_due();
         }
@@ -223,17 +227,17 @@ impl TrashLoop {
         let (events, leads_since) = (Arc::clone(&self.events), self.leads_since);
         self.running.spawn(async move {
             let volume = name.clone();
+            // A panic in the step or in its event ends this step alone.
             let step = spawn(async move {
                 let policy = configuration.load_full();
-                timeout_at(deadline, trash_step(&requests, &volume, &policy.trash, leads_since))
-                    .await
-                    .ok()
+                let step = trash_step(&requests, &volume, &policy.trash, leads_since);
+                let end = timeout_at(deadline, step).await.ok();
+                if let Some(Ok(TrashEnd::Made(write, stored))) = &end {
+                    events.record(write, stored).await;
+                }
+                end
             });
-            let end = step.await.ok().flatten();
-            if let Some(Ok(TrashEnd::Made(write, stored))) = &end {
-                events.record(write, stored).await;
-            }
-            (name, end)
+            (name, step.await.ok().flatten())
         });
     }
 

@@ -47,6 +47,14 @@ struct State {
     shown_claims: Option<BTreeSet<ClaimKey>>,
 }
 
+impl State {
+    /// Of too many deleted volumes, the oldest are forgotten.
+    fn forget_deleted(&mut self) {
+        let excess = self.deleted.len().saturating_sub(DELETED_COUNT_MAX);
+        self.deleted.drain(..excess);
+    }
+}
+
 impl TrashWatch {
     /// Nothing was shown yet.
     pub(in crate::controller) fn new(configuration: Arc<ArcSwap<Configuration>>) -> Arc<Self> {
@@ -163,16 +171,19 @@ impl TrashWatch {
             None if read.volume.policy == ReclaimPolicy::Retain => return,
             None => DeletedVolume::WithItsStorage(Box::new(read.volume)),
         };
-        self.put_deleted(vec![deleted]);
+        let mut state = self.lock();
+        state.deleted.push(deleted);
+        state.forget_deleted();
+        drop(state);
         self.changed.notify_one();
     }
 
-    /// Takes in deleted volumes that are not recorded. Of too many, the oldest are forgotten.
-    pub(super) fn put_deleted(&self, deleted: Vec<DeletedVolume>) {
+    /// Takes back deleted volumes that were not recorded: before those that were deleted since, as a later deletion may make
+    /// an earlier one void.
+    pub(super) fn put_back_deleted(&self, deleted: Vec<DeletedVolume>) {
         let mut state = self.lock();
-        state.deleted.extend(deleted);
-        let excess = state.deleted.len().saturating_sub(DELETED_COUNT_MAX);
-        state.deleted.drain(..excess);
+        state.deleted.splice(..0, deleted);
+        state.forget_deleted();
     }
 
     /// Takes the deleted volumes that are not recorded.

@@ -2,6 +2,7 @@
 
 pub(crate) mod clusters;
 pub(crate) mod interrupted;
+pub(crate) mod leaders;
 pub(crate) mod released;
 pub(crate) mod replicas;
 pub(crate) mod restores;

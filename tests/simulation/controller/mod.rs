@@ -4,6 +4,7 @@ mod fallback;
 mod lease;
 mod recycler;
 mod tenancy;
+mod trash;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -31,9 +31,18 @@ pub fn request(
 /// Kubernetes: `apiserver/pkg/endpoints/handlers/patch.go` looks for the right to create under the object's name here,
 /// which a `POST` does not name: so it can be granted for this object alone.
 pub fn apply_request(path: &str, object: &Value) -> Result<Request<Vec<u8>>, http::Error> {
+    apply_request_as(FIELD_MANAGER, path, object)
+}
+
+/// The same by another field manager than that of all other writes: what those have applied stays.
+pub fn apply_request_as(
+    manager: &str,
+    path: &str,
+    object: &Value,
+) -> Result<Request<Vec<u8>>, http::Error> {
     Request::builder()
         .method(Method::PATCH)
-        .uri(format!("{path}?fieldManager={FIELD_MANAGER}"))
+        .uri(format!("{path}?fieldManager={manager}"))
         .header("content-type", "application/apply-patch+yaml")
         .body(object.to_string().into_bytes())
 }

@@ -10,12 +10,17 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use crate::api::tombstone::TombstoneRecord;
-use crate::client::request::{RequestError, apply_request, escaped, is_absent, request, send_text};
+use crate::client::request::{
+    RequestError, apply_request, apply_request_as, escaped, is_absent, request, send_text,
+};
 use crate::model::{Uid, Volume};
 use crate::trash::{Tombstone, tombstones_that_stay};
 
 /// The name of the `ConfigMap`.
 const TOMBSTONES_NAME: &str = "bindery-deleted-volumes";
+
+/// The field manager that makes the `ConfigMap`.
+const MAKER: &str = "bindery-controller-maker";
 
 /// How long a request may take.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -40,31 +45,58 @@ pub async fn record_deleted(
     deleted: &[DeletedVolume],
 ) -> Result<(), RequestError> {
     let path = path(namespace);
-    let (version, before) = match get(client, &path).await {
-        Ok(text) => stored(&text),
-        Err(error) if error.status().is_some_and(is_absent) => (Value::Null, BTreeMap::new()),
-        Err(error) => return Err(error),
-    };
-    let texts = recorded(before.clone(), deleted, Timestamp::now());
+    let text = match get(client, &path).await {
+        Err(error) if error.status().is_some_and(is_absent) => make(client, &path, namespace).await,
+        read => read,
+    }?;
+    let (version, before) = stored(&text);
+    let Recorded { texts, removed } = recorded(before.clone(), deleted, Timestamp::now());
     if texts == before {
         return Ok(());
     }
-    let object = json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {
-            "name": TOMBSTONES_NAME, "namespace": namespace, "resourceVersion": version,
-        },
-        "data": texts,
-    });
-    send_text(client, apply_request(&path, &object), DEADLINE).await.map(drop)
+    let mut object = empty(namespace);
+    object["metadata"]["resourceVersion"] = version;
+    object["data"] = json!(texts);
+    send_text(client, apply_request(&path, &object), DEADLINE).await?;
+    if !removed.is_empty() {
+        let (count, volumes) = (removed.len(), removed.join(", "));
+        tracing::warn!(
+            count,
+            volumes,
+            "the oldest records of deleted PersistentVolumes were removed, as there is no room for them or their time is \
+             over; `bindery rescue` does not create these PersistentVolumes again"
+        );
+    }
+    Ok(())
 }
 
-/// What is recorded, by uid, once these volumes were deleted.
+/// Makes the `ConfigMap` if it is absent, and returns it. By a manager of its own and without data: of two replicas that do
+/// so at once, neither removes what the other has recorded, as that is removed by its own manager alone.
+async fn make(client: &Client, path: &str, namespace: &str) -> Result<String, RequestError> {
+    send_text(client, apply_request_as(MAKER, path, &empty(namespace)), DEADLINE).await
+}
+
+fn empty(namespace: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": TOMBSTONES_NAME, "namespace": namespace},
+    })
+}
+
+/// What is recorded once volumes were deleted.
+struct Recorded {
+    /// By uid.
+    texts: BTreeMap<String, String>,
+    /// The names of volumes whose records did not stay, the oldest first.
+    removed: Vec<String>,
+}
+
+/// What is recorded once these volumes were deleted.
 fn recorded(
     mut texts: BTreeMap<String, String>,
     deleted: &[DeletedVolume],
     now: Timestamp,
-) -> BTreeMap<String, String> {
+) -> Recorded {
     for deleted in deleted {
         match deleted {
             DeletedVolume::Left(record) => {
@@ -80,11 +112,18 @@ fn recorded(
         Some(Tombstone { uid: Uid::new(uid.as_str()), deleted, bytes: uid.len() + text.len() })
     });
     let stay = tombstones_that_stay(tombstones.collect(), now);
-    // One that a newer version has written is not ours to remove.
+    let mut removed = Vec::new();
     texts.retain(|uid, text| {
-        stay.iter().any(|stays| stays.is(uid)) || TombstoneRecord::read(text).is_err()
+        if stay.iter().any(|stays| stays.is(uid)) {
+            return true;
+        }
+        // One that a newer version has written is not ours to remove.
+        let Ok(record) = TombstoneRecord::read(text) else { return true };
+        removed.push((record.deleted, record.name().to_string()));
+        false
     });
-    texts
+    removed.sort();
+    Recorded { texts, removed: removed.into_iter().map(|(_, name)| name).collect() }
 }
 
 async fn get(client: &Client, path: &str) -> Result<String, RequestError> {
@@ -127,6 +166,8 @@ fn path(namespace: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
     use crate::api::volume::{Wanted, volume};
 
@@ -158,8 +199,8 @@ mod tests {
     #[test]
     fn what_is_recorded_does_not_outlive_its_storage() {
         let uids = |deleted: &[DeletedVolume]| {
-            let texts = recorded(BTreeMap::new(), deleted, Timestamp::default());
-            texts.into_keys().collect::<Vec<_>>()
+            let recorded = recorded(BTreeMap::new(), deleted, Timestamp::default());
+            recorded.texts.into_keys().collect::<Vec<_>>()
         };
         let two = || vec![left("pv-1", "v1", "vol-1"), left("pv-2", "v2", "vol-2")];
         assert_eq!(uids(&two()), ["v1", "v2"]);
@@ -168,5 +209,14 @@ mod tests {
         }
         let others = with_its_storage("pv-3", "vol-3");
         assert_eq!(uids(&[two(), vec![others]].concat()), ["v1", "v2"]);
+    }
+
+    #[test]
+    fn those_that_go_are_named() {
+        let deleted = [left("pv-1", "v1", "vol-1"), left("pv-2", "v2", "vol-2")];
+        let month = SignedDuration::from_hours(24 * 31);
+        let later = Timestamp::default() + month;
+        let Recorded { texts, removed } = recorded(BTreeMap::new(), &deleted, later);
+        assert_eq!((texts.len(), removed.join(" ").as_str()), (0, "pv-1 pv-2"));
     }
 }

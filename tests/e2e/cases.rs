@@ -69,6 +69,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         moves::single_writes::CASES,
         moves::released::CASES,
         moves::leaders::CASES,
+        moves::deleted_volumes::CASES,
         moves::thieves::CASES,
         moves::tombstones::CASES,
         moves::clusters::CASES,

@@ -27,9 +27,14 @@ pub struct Tombstone {
     pub bytes: usize,
 }
 
-/// Returns the uids of the tombstones that stay: none that is too old, and the newest of the others as far as there is room.
+/// Returns the uids of the tombstones that stay: none that is too old or larger than all the room, and the newest of the
+/// others as far as there is room.
 pub fn tombstones_that_stay(mut tombstones: Vec<Tombstone>, now: Timestamp) -> Vec<Uid> {
-    tombstones.retain(|tombstone| now.duration_since(tombstone.deleted) <= TOMBSTONE_AGE_MAX);
+    tombstones.retain(|tombstone| {
+        let age = now.duration_since(tombstone.deleted);
+        // All others would go for one that does not fit.
+        age <= TOMBSTONE_AGE_MAX && tombstone.bytes <= TOMBSTONES_BYTES_MAX
+    });
     tombstones.sort_by_key(|tombstone| Reverse(tombstone.deleted));
     let mut room = TOMBSTONES_BYTES_MAX;
     let fitting = tombstones.into_iter().take(TOMBSTONES_COUNT_MAX).map_while(|tombstone| {
@@ -64,6 +69,8 @@ mod tests {
         assert_eq!((left.len(), left[0].as_str()), (TOMBSTONES_COUNT_MAX, "v299"));
         let large = (0..10).map(|number| tombstone(number, number, 100 * 1024)).collect();
         assert_eq!(stay(large).len(), 7);
+        let huge = tombstone(1, 0, TOMBSTONES_BYTES_MAX + 1);
+        assert_eq!(stay(vec![huge, tombstone(2, 1, 9)]), ["v2"]);
         // A clock that was set back makes none old.
         assert_eq!(stay(vec![tombstone(1, -5, 9)]), ["v1"]);
     }

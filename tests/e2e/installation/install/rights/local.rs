@@ -84,6 +84,11 @@ pub(super) fn apply(plane: &Plane, level: &str, set: &str, templates: &[&str]) {
         let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{binding}");
         plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
     }
+    apply_again(plane, set, templates);
+}
+
+/// The same once the namespace is there, with other values.
+pub(super) fn apply_again(plane: &Plane, set: &str, templates: &[&str]) {
     let shown = templates.iter().map(|template| format!("--show-only=templates/{template}"));
     let rendered = Command::new(plane.binaries().join("helm"))
         .args(["template", NAME, CHART, "-n", NAME, "--set", set])

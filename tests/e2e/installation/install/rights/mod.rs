@@ -5,6 +5,7 @@
 mod local;
 mod node_cleanup;
 mod scenario;
+mod trash;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -24,6 +25,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(each_right_is_used_and_no_other_is_had),
     local::LOCAL_RIGHTS,
     node_cleanup::NODE_CLEANUP_RIGHTS,
+    trash::TRASH_RIGHTS,
 ];
 
 /// One thing that may be done. No name is all names.
@@ -185,6 +187,7 @@ fn sweep(plane: &Plane, granted: &Rights) -> usize {
                     "bindery-controller",
                     "bindery-certificates",
                     "bindery-local-node-cleanup",
+                    "bindery-deleted-volumes",
                 ] {
                     let is_granted = rights.iter().any(|right| {
                         (right.verb.as_str(), &right.group, &right.resource)

@@ -17,6 +17,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         failures::LENGTHY,
         rules::LENGTHY,
         moves::thieves::LENGTHY,
+        moves::crowd::LENGTHY,
         &local_disks::lengthy(),
     ]
     .concat();

@@ -1,6 +1,7 @@
 //! `bindery transfer`, `rename`, `swap`, `rescue` and `undo`, `export` and `import`, and the trash, beside the real API server and the in-tree binder.
 
 pub(crate) mod clusters;
+pub(crate) mod crowd;
 pub(crate) mod deleted_volumes;
 pub(crate) mod interrupted;
 pub(crate) mod leaders;

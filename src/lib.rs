@@ -9,33 +9,34 @@
 //! test, `tests/tidy/layers.rs`; no dot is right of the diagonal, so no two modules import each other.
 //!
 //! ```text
-//!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23
+//!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24
 //!  1 model          ■
 //!  2 attach         ●  ■
 //!  3 disks          ●  ·  ■
 //!  4 moves          ●  ·  ·  ■
 //!  5 trash          ●  ·  ·  ●  ■
 //!  6 binding        ●  ·  ·  ·  ·  ■
-//!  7 rules          ●  ·  ·  ·  ·  ●  ■
-//!  8 certificates   ·  ·  ·  ·  ·  ·  ·  ■
-//!  9 api            ●  ●  ●  ●  ●  ●  ●  ●  ■
-//! 10 document       ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
-//! 11 sim            ●  ·  ·  ·  ·  ·  ·  ·  ●  ·  ■
-//! 12 telemetry      ●  ·  ·  ·  ·  ·  ●  ·  ·  ·  ·  ■
-//! 13 config         ●  ·  ·  ·  ●  ·  ●  ·  ·  ●  ·  ·  ■
-//! 14 file_watch     ·  ·  ·  ·  ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
-//! 15 listen         ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
-//! 16 client         ●  ·  ·  ·  ·  ●  ●  ·  ●  ·  ·  ●  ●  ·  ·  ■
-//! 17 move_runner    ●  ·  ·  ●  ●  ·  ·  ·  ●  ·  ·  ·  ·  ·  ·  ●  ■
-//! 18 trash_runner   ●  ·  ·  ●  ●  ·  ·  ·  ●  ·  ·  ·  ·  ·  ·  ●  ●  ■
-//! 19 webhook        ●  ·  ·  ·  ·  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ·  ■
-//! 20 controller     ●  ·  ·  ●  ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ·  ■
-//! 21 local          ●  ·  ●  ·  ·  ●  ·  ·  ●  ●  ·  ●  ●  ·  ·  ●  ·  ·  ·  ·  ■
-//! 22 cli            ●  ●  ●  ●  ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ●  ●  ●  ■
-//! 23 main           ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ●  ■
+//!  7 claim_templates  ●  ·  ·  ·  ·  ●  ■
+//!  8 rules          ●  ·  ·  ·  ·  ●  ·  ■
+//!  9 certificates   ·  ·  ·  ·  ·  ·  ·  ·  ■
+//! 10 api            ●  ●  ●  ●  ●  ●  ●  ●  ●  ■
+//! 11 document       ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
+//! 12 sim            ●  ·  ·  ·  ·  ·  ·  ·  ·  ●  ·  ■
+//! 13 telemetry      ●  ·  ·  ·  ·  ·  ·  ●  ·  ·  ·  ·  ■
+//! 14 config         ●  ·  ·  ·  ●  ·  ·  ●  ·  ·  ●  ·  ·  ■
+//! 15 file_watch     ·  ·  ·  ·  ·  ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
+//! 16 listen         ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
+//! 17 client         ●  ·  ·  ·  ·  ●  ·  ●  ·  ●  ·  ·  ●  ●  ·  ·  ■
+//! 18 move_runner    ●  ·  ·  ●  ●  ·  ·  ·  ·  ●  ·  ·  ·  ·  ·  ·  ●  ■
+//! 19 trash_runner   ●  ·  ·  ●  ●  ·  ·  ·  ·  ●  ·  ·  ·  ·  ·  ·  ●  ●  ■
+//! 20 webhook        ●  ·  ·  ·  ·  ●  ·  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ·  ■
+//! 21 controller     ●  ·  ·  ·  ●  ●  ·  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ·  ■
+//! 22 local          ●  ·  ●  ·  ·  ●  ·  ·  ·  ●  ●  ·  ●  ●  ·  ·  ●  ·  ·  ·  ·  ■
+//! 23 cli            ●  ●  ●  ●  ●  ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ●  ●  ●  ■
+//! 24 main           ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ●  ■
 //! ```
 //!
-//! The first seven layers are the package `bindery-core`, which depends on no runtime, client or serialization library.
+//! The first eight layers are the package `bindery-core`, which depends on no runtime, client or serialization library.
 //! `bindery-sim` is the simulated API server for tests and `make demo`; the shipped binary does not contain it.
 //!
 //! # Entry points
@@ -54,6 +55,8 @@
 //!   [`trash_runner::trash_step`] reads what it depends on and performs it.
 //! * [`moves::decide_import`] does the same for a volume and a claim from another cluster, and
 //!   [`moves::import_problems`] returns all that prevents it; [`move_runner::advance_import`] performs it.
+//! * [`claim_templates::judge_claim_templates`] returns how the claims of a StatefulSet differ from its templates, and what
+//!   makes them agree.
 //! * [`disks::next_step`] returns the next step for a local disk; [`local::run::run`] observes disks and performs it.
 //! * [`controller::reconciler::Reconciler`] reconciles without I/O; [`controller::run::run`] connects it to the API
 //!   server.
@@ -68,6 +71,7 @@
 //! | [`trash`] | volumes that stay for a while after their claims were deleted: the record, and the next step |
 //! | [`disks`] | local disks: what they are recognized by, and the next step for each |
 //! | [`binding`] | what fits what, what is known of the cluster, and the next step of a binding |
+//! | [`claim_templates`] | the `volumeClaimTemplates` of a StatefulSet beside its claims, and what makes them agree |
 //! | [`rules`] | admission rules and mutations, one file each, and their evaluation |
 //! | [`api`] | API objects, reviews, patches and webhook registrations, to and from the model |
 //! | [`document`] | YAML and JSON as trees with the line and column of each key |
@@ -210,7 +214,7 @@
 //! assert!(!rule.denied.is_empty() && !rule.allowed.is_empty());
 //! assert!(RULES.iter().all(|rule| !rule.request_types.is_empty()));
 //! ```
-pub use bindery_core::{attach, binding, disks, model, moves, rules, trash};
+pub use bindery_core::{attach, binding, claim_templates, disks, model, moves, rules, trash};
 
 pub mod api;
 pub mod certificates;

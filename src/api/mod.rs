@@ -4,6 +4,7 @@ pub mod attachment;
 pub mod bounded;
 pub mod bundle;
 pub mod claim;
+pub mod claim_templates;
 pub mod class;
 pub mod digest;
 pub mod event;

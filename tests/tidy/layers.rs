@@ -50,7 +50,7 @@ const BELOW_PROCESSES: &[&str] = &[
     "client",
 ];
 
-/// The layers, lowest first. Of the first seven, which are a package of their own, the manifest says which libraries
+/// The layers, lowest first. Of the first eight, which are a package of their own, the manifest says which libraries
 /// they may name.
 pub(super) const LAYERS: &[Layer] = &[
     Layer { name: "model", imports: &[], libraries: Libraries::Any, reach: Reach::Values },
@@ -64,6 +64,12 @@ pub(super) const LAYERS: &[Layer] = &[
         reach: Reach::Values,
     },
     Layer { name: "binding", imports: &["model"], libraries: Libraries::Any, reach: Reach::Values },
+    Layer {
+        name: "claim_templates",
+        imports: &["model", "binding"],
+        libraries: Libraries::Any,
+        reach: Reach::Values,
+    },
     Layer {
         name: "rules",
         imports: &["model", "binding"],
@@ -81,6 +87,7 @@ pub(super) const LAYERS: &[Layer] = &[
             "moves",
             "trash",
             "binding",
+            "claim_templates",
             "rules",
             "certificates",
         ],
@@ -189,6 +196,7 @@ pub(super) const LAYERS: &[Layer] = &[
             "moves",
             "trash",
             "binding",
+            "claim_templates",
             "rules",
             "api",
             "document",

@@ -4,6 +4,7 @@
 
 pub mod attach;
 pub mod binding;
+pub mod claim_templates;
 pub mod disks;
 pub mod model;
 pub mod moves;

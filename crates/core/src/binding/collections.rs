@@ -40,11 +40,13 @@ pub enum Collection {
     StorageCapacities,
     /// VolumeSnapshotContents.
     SnapshotContents,
+    /// `StatefulSet`s.
+    StatefulSets,
 }
 
 impl Collection {
     /// Every collection.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Volumes,
         Self::Claims,
         Self::Classes,
@@ -58,6 +60,7 @@ impl Collection {
         Self::CsiNodes,
         Self::StorageCapacities,
         Self::SnapshotContents,
+        Self::StatefulSets,
     ];
 
     /// Returns what is listed, as a sentence names it.
@@ -75,6 +78,7 @@ impl Collection {
             Self::CsiNodes => "CSINodes",
             Self::StorageCapacities => "CSIStorageCapacities",
             Self::SnapshotContents => "VolumeSnapshotContents",
+            Self::StatefulSets => "StatefulSets",
         }
     }
 
@@ -85,7 +89,8 @@ impl Collection {
             | Self::Pods
             | Self::ClaimUses
             | Self::Events
-            | Self::StorageCapacities => true,
+            | Self::StorageCapacities
+            | Self::StatefulSets => true,
             Self::Volumes
             | Self::Classes
             | Self::Nodes

@@ -5,6 +5,7 @@ mod agreement;
 mod attach;
 mod bad_input;
 mod check;
+mod claim_templates;
 mod cluster;
 mod data_sources;
 mod deletions;

@@ -63,7 +63,7 @@ db/late        unmatched   0/5 volumes fit: 4 reserved for another PVC, 1 other 
 PV pv-block: free, no PVC binds to it
 PV pv-kept: reserved, for PVC \"db/to-come\", which does not exist
 PV pv-left: released, its PVC is deleted
-note: whether a pod uses a PVC with delayed binding is not known: stdin has no list of Pods; make a complete dump with kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml
+note: whether a pod uses a PVC with delayed binding is not known: stdin has no list of Pods; make a complete dump with kubectl get pv,pvc,sc,sts,pods,nodes,ns,events -A -o yaml
 to get the fix for a PVC: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster
 PVCs: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 unmatched, 1 waits; PVs: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi wasted on PVCs that request less
 ";

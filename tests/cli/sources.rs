@@ -91,7 +91,8 @@ fn a_set_leaves_a_claim_that_it_finds_as_it_is_and_deletes_none() {
         LIVE.replace("name: data,", "name: data-db-0,").replace("name: data}", "name: data-db-0}"),
     );
     let live = ["check", "-f", "-", "--live", "live.yaml"];
-    let output = folder.run_with(&live, &set("replicas: 1"));
+    let agreeing = set("replicas: 1").replace("none-such", "\"\"").replace("1Gi", "20Gi");
+    let output = folder.run_with(&live, &agreeing);
     assert_eq!(
         output.stdout,
         "no PersistentVolumes or PersistentVolumeClaims to judge; 1 other object skipped\n"

@@ -12,7 +12,7 @@ use crate::{Folder, LIVE, Output};
 
 /// The command that every message of this kind ends with.
 const WHOLE: &str =
-    "make a complete dump with kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml";
+    "make a complete dump with kubectl get pv,pvc,sc,sts,pods,nodes,ns,events -A -o yaml";
 
 /// The volume of [`LIVE`], in a list of its own.
 fn only_volumes() -> String {

@@ -283,7 +283,7 @@ a PersistentVolumeClaim is still to be provisioned. Exit codes: 0 all come back;
 With --diff, `text`, `wide` and `markdown` show only the changes; `json` and `yaml` give the whole plan \
 with its field `difference`, which is the next run's OLDPLAN.\n\n\
 Examples:\n  \
-kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml | bindery plan -f -\n  \
+kubectl get pv,pvc,sc,sts,pods,nodes,ns,events -A -o yaml | bindery plan -f -\n  \
 bindery plan --context staging -o json=plan.json\n  \
 bindery plan -f state.json --diff plan.json -o markdown=comment.md -o json=plan.json\n  \
 bindery plan --drain node/n1 && kubectl drain n1 --ignore-daemonsets\n  \
@@ -335,7 +335,7 @@ Exit codes: 0 bound, or will be without help; 1 needs a fix.\n\n\
 Examples:\n  \
 bindery explain pvc/data -n db\n  \
 bindery explain statefulset web -n db\n  \
-kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml | bindery why pvc/db/data -f -\n  \
+kubectl get pv,pvc,sc,sts,pods,nodes,ns,events -A -o yaml | bindery why pvc/db/data -f -\n  \
 bindery explain pod/web-0 -n web -o markdown")]
 pub struct ExplainArgs {
     /// What to explain: `pvc/NAME`, `pv/NAME`, `pod/NAME`, `statefulset/NAME`, `deployment/NAME` or `node/NAME`; also

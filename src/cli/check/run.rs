@@ -79,7 +79,7 @@ impl<'a> Run<'a> {
                     let object = manifest.node.to_json();
                     self.known.change(&manifest.key, object).map_err(|error| unreadable(&error))?;
                 }
-                ObjectKind::Pod => {}
+                ObjectKind::Pod | ObjectKind::StatefulSet => {}
             }
         }
         let gone: Vec<Manifest> = self.base.values().cloned().collect();
@@ -116,9 +116,10 @@ impl<'a> Run<'a> {
         if let (Author::StatefulSet(member), Some(old)) = (&manifest.author, &proposal.old) {
             // A StatefulSet does not change an existing claim.
             let about = FindingSubject { key, operation: "UPDATE", origin: Some(origin(manifest)) };
-            let found = stateful_set::retention(member, old, self.terms(), about);
-            if let Some(found) = found {
-                self.collected.add(about, vec![found]);
+            let mut found = Vec::from_iter(stateful_set::drift(member, self.terms(), about));
+            found.extend(stateful_set::retention(member, old, self.terms(), about));
+            if !found.is_empty() {
+                self.collected.add(about, found);
             }
             return Ok(());
         }

@@ -1,10 +1,13 @@
-//! Hazards of a StatefulSet as a whole: that it deletes its claims, or that all of them name one volume.
+//! Hazards of a StatefulSet as a whole: that it deletes its claims, that all of them name one volume, or that existing ones
+//! differ from its templates.
 //!
 //! A webhook sees one claim at a time and cannot find them. Not here: the claims one by one
 //! (`input::manifests::stateful_set`).
 
 use serde_json::Value;
 
+use crate::claim_templates::{TemplatedSet, judge_claim_templates};
+use crate::cli::claim_templates::{DRIFT, advice_on_manifest, differences};
 use crate::cli::input::manifests::Input;
 use crate::cli::input::manifests::stateful_set::{SetMember, StatefulSet};
 use crate::cli::judge::JudgeContext;
@@ -34,7 +37,8 @@ pub(super) fn of_template(
     if !member.is_first {
         return Vec::new();
     }
-    let mut found = Vec::from_iter(retention(member, claim, terms, about));
+    let mut found = Vec::from_iter(drift(member, terms, about));
+    found.extend(retention(member, claim, terms, about));
     let set = &member.set;
     if let Some(volume) = text(&claim["spec"]["volumeName"]).filter(|_| set.replicas > 1) {
         let message = format!(
@@ -46,6 +50,32 @@ pub(super) fn of_template(
         found.extend(finding("prebind-taken", "spec.volumeName", &message, terms, about));
     }
     found
+}
+
+/// A finding with the first claim of the set if claims that exist differ from their template: the set would take them as
+/// they are.
+pub(super) fn drift(
+    member: &SetMember,
+    terms: JudgeContext<'_>,
+    about: FindingSubject<'_>,
+) -> Option<Finding> {
+    let set = member.set.templated.as_ref().filter(|_| member.is_first)?;
+    let template =
+        set.templates.iter().find(|one| set.number_of(one, &about.key.name).is_some())?;
+    // The others are reported with a claim of their own.
+    let set = &TemplatedSet { templates: vec![template.clone()], ..set.clone() };
+    let known = terms.known;
+    let state = judge_claim_templates(set, &[], known.view(), &known.listed);
+    let differences = differences(set, &state)?;
+    let advice = advice_on_manifest(set, &state);
+    let message = format!(
+        "[{DRIFT}] {differences}; the StatefulSet uses existing PVCs as they are, and only a replica that has none gets one as \
+         the template says; {advice}"
+    );
+    let mut finding = about.finding(FindingResult::Warned, None, message);
+    finding.rule = Some(DRIFT.to_owned());
+    finding.fix = Some(advice);
+    Some(finding)
 }
 
 /// A finding if the set deletes a claim together with its data; none if the volume is known to be retained.

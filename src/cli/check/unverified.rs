@@ -41,7 +41,8 @@ pub(super) fn of_gaps(known: &KnownObjects, about: FindingSubject<'_>) -> Option
             | ObjectKind::Namespace
             | ObjectKind::Attachment
             | ObjectKind::Driver
-            | ObjectKind::SnapshotContent,
+            | ObjectKind::SnapshotContent
+            | ObjectKind::StatefulSet,
             _,
         ) => Vec::new(),
     };
@@ -90,7 +91,8 @@ fn can_harm(proposal: &ProposedChange) -> bool {
         | ObjectKind::Class
         | ObjectKind::Pod
         | ObjectKind::Namespace
-        | ObjectKind::Driver => false,
+        | ObjectKind::Driver
+        | ObjectKind::StatefulSet => false,
     }
 }
 
@@ -184,7 +186,10 @@ pub(super) fn unseen_loss(
         ObjectKind::Class | ObjectKind::Node | ObjectKind::Attachment | ObjectKind::Driver => {
             "harms bound PVs"
         }
-        ObjectKind::Volume | ObjectKind::Pod | ObjectKind::SnapshotContent => return None,
+        ObjectKind::Volume
+        | ObjectKind::Pod
+        | ObjectKind::SnapshotContent
+        | ObjectKind::StatefulSet => return None,
     };
     let message = format!(
         "whether the deletion of {} {harm} is not known from the input alone; give the stored objects \

@@ -1,11 +1,10 @@
 //! Repairs as shell commands, and their effects in words.
 
-use std::borrow::Cow;
-
 use serde_json::{Value, json};
 
 use super::repair::{ClaimChange, ClaimDifference, ClaimRepair, VolumeChange};
 use super::report::Fix;
+use crate::cli::shell::quoted;
 use crate::model::annotations::LEGACY_CLASS;
 use crate::model::{Claim, ClassName, VolumeName};
 
@@ -37,15 +36,6 @@ pub(super) fn fix(repair: &ClaimRepair, claim: &Claim) -> Fix {
     }
     let harm = repair.harm(claim);
     Fix { command: commands.join(" && "), effect: effects.join(", and "), harm }
-}
-
-/// The word, quoted for a POSIX shell.
-pub(super) fn quoted(word: &str) -> Cow<'_, str> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        return Cow::Borrowed(word);
-    }
-    Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
 }
 
 fn on_volume(name: &VolumeName, change: &VolumeChange) -> String {

@@ -18,6 +18,7 @@ mod render;
 mod repair;
 mod report;
 mod target;
+mod templates;
 #[cfg(test)]
 mod tests;
 mod volume;
@@ -35,6 +36,7 @@ use super::input::metadata::DEFAULT_NAMESPACE;
 use super::output::Colour;
 use super::preview::settled::SettledCluster;
 use super::render::{Render, write};
+use crate::api::pods::Workload;
 use crate::model::ClaimKey;
 
 /// Runs the command.
@@ -74,11 +76,18 @@ fn explain(cluster: &SettledCluster, target: &ExplainTarget) -> Result<Explanati
         ExplainTarget::Claim(key) => {
             let mut explanation = claim::explain(cluster, key)?;
             pod::attach_claim(&mut explanation, attachment::of_claim(cluster, key));
+            explanation.notes.extend(templates::on_pvc(cluster, key));
             Ok(explanation)
         }
         ExplainTarget::Volume(name) => volume::explain(cluster, name),
         ExplainTarget::Pod(key) => pod::explain(cluster, key),
-        ExplainTarget::Workload(kind, key) => workload::explain(cluster, *kind, key),
+        ExplainTarget::Workload(kind, key) => {
+            let mut explanation = workload::explain(cluster, *kind, key)?;
+            if *kind == Workload::StatefulSet {
+                explanation.notes.extend(templates::on_set(cluster, key));
+            }
+            Ok(explanation)
+        }
         ExplainTarget::Node(name) => node::explain(cluster, name),
     }
 }

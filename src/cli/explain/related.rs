@@ -17,7 +17,7 @@ use crate::cli::input::dump::{CLUSTER, NODES};
 use crate::cli::input::listing::lacks;
 use crate::cli::input::text::error_reason;
 use crate::cli::preview::settled::SettledCluster;
-use crate::model::{ClaimKey, Constraints, Pod, PodKey};
+use crate::model::{ClaimKey, Constraints, NamespaceName, Pod, PodKey};
 
 /// The objects that were read, and why not all were.
 #[derive(Debug)]
@@ -160,13 +160,31 @@ impl SettledCluster {
     /// The objects of a collection, as `object` reads them; `path` is where a cluster lists them.
     pub(super) fn all<T>(
         &self,
+        of: (Collection, &str, &str),
+        object: impl Fn(&str) -> Result<T, serde_json::Error>,
+    ) -> PartialList<T> {
+        self.all_if_whole(of, self.state.listed.has(of.0), object)
+    }
+
+    /// The same where those of one namespace are enough; a dump shows those of others too.
+    pub(super) fn all_in<T>(
+        &self,
+        of: (Collection, &str, &str),
+        namespace: &NamespaceName,
+        object: impl Fn(&str) -> Result<T, serde_json::Error>,
+    ) -> PartialList<T> {
+        self.all_if_whole(of, self.state.listed.has_in(of.0, namespace), object)
+    }
+
+    fn all_if_whole<T>(
+        &self,
         (collection, kind, path): (Collection, &str, &str),
+        is_whole: bool,
         object: impl Fn(&str) -> Result<T, serde_json::Error>,
     ) -> PartialList<T> {
         if let Some(cluster) = &self.state.cluster {
             return listed(cluster, path, kind, object);
         }
-        let is_whole = self.state.listed.has(collection);
         let fact = format!("which {} there are", collection.label());
         self.shown(kind, object).lacking(self, collection, is_whole, &fact)
     }

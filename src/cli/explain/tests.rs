@@ -1,11 +1,11 @@
 //! The parts of an explanation, each on its own.
 
-use super::command::quoted;
 use super::limited::is_failure;
 use crate::api::claim::claim;
 use crate::binding::{ClaimOutcome, Loss, Mismatch, Settlement, View, claim_event};
 use crate::cli::input::dump::PodCoverage;
 use crate::cli::preview::outcome::Planner;
+use crate::cli::shell::quoted;
 use crate::model::{ClassName, NonEmpty, VolumeName};
 
 /// Returns what a POSIX shell makes of a word.

@@ -26,7 +26,8 @@ pub(in crate::cli) const SNAPSHOT_KIND: &str = "Snapshot";
 pub(in crate::cli) const CLAIM_USE: &str = "ClaimUse";
 
 /// The command that makes a dump of everything that decisions rest on.
-pub(in crate::cli) const WHOLE_DUMP: &str = "kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml";
+pub(in crate::cli) const WHOLE_DUMP: &str =
+    "kubectl get pv,pvc,sc,sts,pods,nodes,ns,events -A -o yaml";
 
 /// What such a dump holds besides where it is to show how far volumes are attached.
 const ATTACH_DUMP: &str =
@@ -245,7 +246,7 @@ mod tests {
         assert_eq!(
             lacks("dump.yaml", &one, &open),
             "dump.yaml has the PersistentVolumeClaims of namespace \"db\" only, no list of StorageClasses; \
-             make a complete dump with kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml"
+             make a complete dump with kubectl get pv,pvc,sc,sts,pods,nodes,ns,events -A -o yaml"
         );
     }
 }

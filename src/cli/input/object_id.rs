@@ -27,6 +27,8 @@ pub enum ObjectKind {
     Driver,
     /// VolumeSnapshotContent: its policy is judged.
     SnapshotContent,
+    /// StatefulSet: its `volumeClaimTemplates` are compared with claims; never judged by a rule.
+    StatefulSet,
 }
 
 /// The two kinds that are bound to each other: of the others no field is validated or filled in.
@@ -39,7 +41,7 @@ pub(in crate::cli) enum PairKind {
 }
 
 impl ObjectKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Volume,
         Self::Claim,
         Self::Class,
@@ -49,6 +51,7 @@ impl ObjectKind {
         Self::Attachment,
         Self::Driver,
         Self::SnapshotContent,
+        Self::StatefulSet,
     ];
 
     /// The kind of this name.
@@ -85,6 +88,7 @@ impl ObjectKind {
             Self::Attachment => "VolumeAttachment",
             Self::Driver => "CSIDriver",
             Self::SnapshotContent => "VolumeSnapshotContent",
+            Self::StatefulSet => "StatefulSet",
         }
     }
 
@@ -99,7 +103,8 @@ impl ObjectKind {
             | Self::Namespace
             | Self::Attachment
             | Self::Driver
-            | Self::SnapshotContent => None,
+            | Self::SnapshotContent
+            | Self::StatefulSet => None,
         }
     }
 
@@ -115,6 +120,7 @@ impl ObjectKind {
             Self::Attachment => Collection::Attachments,
             Self::Driver => Collection::Drivers,
             Self::SnapshotContent => Collection::SnapshotContents,
+            Self::StatefulSet => Collection::StatefulSets,
         }
     }
 
@@ -126,7 +132,11 @@ impl ObjectKind {
             Self::Class => Some(ResourceKind::Classes),
             Self::Pod => Some(ResourceKind::Pods),
             Self::Namespace => Some(ResourceKind::Namespaces),
-            Self::Node | Self::Attachment | Self::Driver | Self::SnapshotContent => None,
+            Self::Node
+            | Self::Attachment
+            | Self::Driver
+            | Self::SnapshotContent
+            | Self::StatefulSet => None,
         }
     }
 
@@ -136,6 +146,7 @@ impl ObjectKind {
             Self::Volume | Self::Claim | Self::Pod | Self::Node | Self::Namespace => "v1",
             Self::Class | Self::Attachment | Self::Driver => "storage.k8s.io/v1",
             Self::SnapshotContent => "snapshot.storage.k8s.io/v1",
+            Self::StatefulSet => "apps/v1",
         }
     }
 
@@ -156,13 +167,13 @@ impl ObjectKind {
             Self::SnapshotContent => {
                 Some("/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents")
             }
-            Self::Volume | Self::Claim | Self::Class | Self::Pod => None,
+            Self::Volume | Self::Claim | Self::Class | Self::Pod | Self::StatefulSet => None,
         }
     }
 
     /// Returns whether its objects live in namespaces.
     pub fn is_namespaced(self) -> bool {
-        matches!(self, Self::Claim | Self::Pod)
+        matches!(self, Self::Claim | Self::Pod | Self::StatefulSet)
     }
 
     fn short(self) -> &'static str {
@@ -176,6 +187,7 @@ impl ObjectKind {
             Self::Attachment => "volumeattachment",
             Self::Driver => "csidriver",
             Self::SnapshotContent => "volumesnapshotcontent",
+            Self::StatefulSet => "statefulset",
         }
     }
 }
@@ -250,6 +262,12 @@ pub fn claim_key(namespace: &str, name: &str) -> ObjectId {
 /// The key of a namespace.
 pub fn namespace_key(name: &str) -> ObjectId {
     cluster_key(ObjectKind::Namespace, name)
+}
+
+/// The key of a StatefulSet.
+pub(in crate::cli) fn stateful_set_key(namespace: &str, name: &str) -> ObjectId {
+    let (namespace, name) = (namespace.to_owned(), name.to_owned());
+    ObjectId { kind: ObjectKind::StatefulSet, namespace, name }
 }
 
 /// The key of a class.

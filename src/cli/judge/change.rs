@@ -261,11 +261,11 @@ impl ProposedChange {
         }
     }
 
-    /// The resource of the object. No pod is judged.
+    /// The resource of the object. No pod and no StatefulSet is judged.
     fn resource(&self) -> Resource {
         match self.key.kind {
             ObjectKind::Volume => Resource::Volumes,
-            ObjectKind::Claim | ObjectKind::Pod => Resource::Claims,
+            ObjectKind::Claim | ObjectKind::Pod | ObjectKind::StatefulSet => Resource::Claims,
             ObjectKind::Class => Resource::Classes,
             ObjectKind::Node => Resource::Nodes,
             ObjectKind::Namespace => Resource::Namespaces,

@@ -10,12 +10,14 @@ use serde_json::{Value, json};
 
 use super::failure::unreadable;
 use super::known_nodes::KnownNodes;
+use crate::api::claim_templates::templated_set;
 use crate::api::pods::any_pod;
 use crate::api::server::claim::Growth;
 use crate::api::volume::Wanted;
 use crate::binding::{
     Collection, ListedCollections, LiveReads, OwnerState, PodUse, Read, ReadResult, View,
 };
+use crate::claim_templates::TemplatedSet;
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::{ClusterClient, ReadError};
 use crate::cli::input::dump::batch::RawObject;
@@ -66,6 +68,8 @@ pub struct KnownObjects {
     /// Claims that pods use.
     used: BTreeSet<ClaimKey>,
     nodes: KnownNodes,
+    /// The `StatefulSet`s.
+    pub(in crate::cli) sets: Vec<TemplatedSet>,
     /// What the account may not read, with what to do.
     notes: Vec<String>,
     /// The collections of which more was asked for than is known.
@@ -113,6 +117,7 @@ impl KnownObjects {
             unreadable_pods: BTreeSet::new(),
             used: BTreeSet::new(),
             nodes: KnownNodes::default(),
+            sets: Vec::new(),
             notes: Vec::new(),
             wanted: RefCell::default(),
         }
@@ -229,7 +234,7 @@ impl KnownObjects {
             self.view.apply(watched.observed_for(Wanted::Both, &text)?);
         }
         match key.kind {
-            ObjectKind::Pod | ObjectKind::Node => {
+            ObjectKind::Pod | ObjectKind::Node | ObjectKind::StatefulSet => {
                 let metadata = NamedMetadata::of(&text);
                 self.keep(key, text.into(), &metadata)?;
             }
@@ -272,6 +277,7 @@ impl KnownObjects {
             ObjectKind::Class => {
                 self.classes.insert(key.name, serde_json::from_str(&text)?);
             }
+            ObjectKind::StatefulSet => self.sets.extend(templated_set(&text, &key.namespace)?),
             ObjectKind::Volume
             | ObjectKind::Claim
             | ObjectKind::Namespace
@@ -284,8 +290,7 @@ impl KnownObjects {
         Ok(())
     }
 
-    /// Notes that the input has this object, now or later: a pair is judged when its second half
-    /// comes.
+    /// Notes that the input has this object, now or later: a pair is judged when its second half comes.
     pub fn expect(&mut self, key: ObjectId) {
         self.expected.insert(key);
     }

@@ -33,7 +33,8 @@ pub fn created(kind: ObjectKind, manifest: &Value, how: Apply) -> Value {
         | ObjectKind::Node
         | ObjectKind::Attachment
         | ObjectKind::Driver
-        | ObjectKind::SnapshotContent => {}
+        | ObjectKind::SnapshotContent
+        | ObjectKind::StatefulSet => {}
     }
     default(kind, &mut object);
     object

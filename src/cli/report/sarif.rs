@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Finding, FindingResult, Report};
+use crate::cli::claim_templates::{DRIFT, LEFTOVER};
 use crate::rules::{Mode, find, mutations};
 
 /// The ids of findings without a rule: SARIF requires one.
@@ -45,6 +46,8 @@ fn descriptor(id: &str) -> Value {
     let Some(rule) = find(id) else {
         let short = match id {
             API => "The API server itself denies the change.",
+            DRIFT => "PVCs differ from the volumeClaimTemplates of their StatefulSet.",
+            LEFTOVER => "PVCs are of no replica of their StatefulSet.",
             UNVERIFIED => "The result depends on objects of the cluster that were not given.",
             _ => mutations::find(id)
                 .map_or("An exemption has no effect.", |mutation| mutation.page.hazard),

@@ -1,13 +1,14 @@
-//! The findings of a scan: each volume and each claim before every rule.
+//! The findings of a scan: each volume and each claim before every rule, and each StatefulSet beside its claims.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::templates;
 use crate::binding::{Collection, Evidence, LiveReads};
 use crate::cli::input::listing::labels;
-use crate::cli::input::object_id::{ObjectId, claim_key, volume_key};
+use crate::cli::input::object_id::{ObjectId, claim_key, stateful_set_key, volume_key};
 use crate::cli::judge::findings::{CollectedFindings, FindingSubject, of_verdict};
 use crate::cli::judge::{JudgedChange, KnownObjects};
 use crate::cli::report::{AtStake, Exempt, Finding, FindingResult, Report};
@@ -37,13 +38,22 @@ impl<'a> Inspection<'a> {
         Self { known, policy, now, collected: CollectedFindings::default() }
     }
 
-    /// Inspects all volumes, then all claims, by name.
+    /// Inspects all volumes, then all claims, then all `StatefulSet`s with claims, by name.
     pub(super) fn inspect_all(&mut self) {
         for volume in self.known.view().volumes() {
             self.volume(volume);
         }
         for claim in self.known.view().claims() {
             self.claim(claim);
+        }
+        for set in templates::sorted(&self.known.sets) {
+            let key = stateful_set_key(&set.namespace, &set.name);
+            let found = templates::of_set(self.known, set, about(&key));
+            if found.is_empty() {
+                self.collected.summary.count(FindingResult::Clean);
+            } else {
+                self.collected.add(about(&key), found);
+            }
         }
     }
 
@@ -139,7 +149,9 @@ impl<'a> Inspection<'a> {
 
     /// The report on everything that was inspected.
     pub(super) fn report(self) -> Report {
-        self.collected.report(self.known, 0)
+        let mut report = self.collected.report(self.known, 0);
+        report.notes.extend(templates::unread_sets(self.known));
+        report
     }
 }
 

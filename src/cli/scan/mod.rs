@@ -4,6 +4,7 @@
 //! that can judge them (`rules::inspect`). Here objects are read and the report is made.
 
 mod inspect;
+mod templates;
 
 use jiff::Timestamp;
 

@@ -108,7 +108,7 @@ fn is_kept(found: &DumpObject<'_>, purpose: ReadPurpose<'_>) -> bool {
         ReadPurpose::NodeLoss => {
             matches!(&*found.kind, "Pod" | "Node" | "CSINode" | "CSIDriver" | "CSIStorageCapacity")
         }
-        ReadPurpose::Verdicts => is_evidence,
+        ReadPurpose::Verdicts => is_evidence || &*found.kind == "StatefulSet",
         ReadPurpose::Manifests(ids) => {
             let metadata = || NamedMetadata::of(found.text);
             let of_kind = |kind| Some((kind, metadata())).filter(|(_, one)| !one.uid.is_empty());

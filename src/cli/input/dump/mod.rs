@@ -93,6 +93,8 @@ const PODS: &str = "/api/v1/pods";
 pub(in crate::cli) const NAMESPACES: &str = "/api/v1/namespaces";
 /// Where a cluster lists its nodes.
 pub(in crate::cli) const NODES: &str = "/api/v1/nodes";
+/// Where a cluster lists its `StatefulSet`s.
+const STATEFUL_SETS: &str = "/apis/apps/v1/statefulsets";
 /// Where a cluster lists what drivers say, and what it says.
 const OF_DRIVERS: [(&str, Collection, &str); 3] = [
     ("/apis/storage.k8s.io/v1/csinodes", Collection::CsiNodes, "how many PVs a Node can attach"),
@@ -175,6 +177,11 @@ impl StorageState {
                 for (path, collection, what) in [
                     (NAMESPACES, Collection::Namespaces, "which modes hold in them"),
                     (NODES, Collection::Nodes, "which there are"),
+                    (
+                        STATEFUL_SETS,
+                        Collection::StatefulSets,
+                        "whether PVCs differ from their volumeClaimTemplates",
+                    ),
                 ] {
                     if !state.list(&cluster, path, collection, purpose)? {
                         state.notes.push(format!(

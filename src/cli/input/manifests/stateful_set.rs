@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::api::claim_templates::templated_set;
+use crate::claim_templates::TemplatedSet;
 use crate::cli::input::object_id::{ObjectId, ObjectKind};
 use crate::document::{Position, Shape, TreeNode};
 use crate::rules::User;
@@ -34,6 +36,8 @@ pub(in crate::cli) struct TemplatedClaim {
 pub(in crate::cli) struct StatefulSet {
     /// Its namespace and name.
     pub key: (String, String),
+    /// Its templates, as they are compared with existing claims; nothing if they cannot be read so.
+    pub templated: Option<TemplatedSet>,
     /// The labels that it puts on its claims.
     pub labels: Map<String, Value>,
     /// How many pods it has.
@@ -71,6 +75,7 @@ pub(in crate::cli) fn claims(
     };
     let set = Arc::new(StatefulSet {
         key: (namespace.to_owned(), name.to_owned()),
+        templated: templated_set(&node.to_json().to_string(), namespace).ok().flatten(),
         labels: labels.and_then(|labels| labels.as_object().cloned()).unwrap_or_default(),
         replicas,
         deletes_with_itself: deletes("whenDeleted"),

@@ -6,7 +6,9 @@ use crate::binding::{controller, differential, failures, lifecycle, recycler, wr
 use crate::control_plane::{lifetime, smoke};
 use crate::denials::{attacks, namespace_labels, rules};
 use crate::installation::{certificates, install, overload};
-use crate::predictions::{backup, check, ci, explain, node_loss, overrides, pictures, tutorial};
+use crate::predictions::{
+    backup, check, ci, claim_templates, explain, node_loss, overrides, pictures, tutorial,
+};
 use crate::runner::Case;
 use crate::tenant_isolation::{restricted, tenancy, volume_labels};
 use crate::{local_disks, moves, no_false_denials, provisioners, storage_lifecycle};
@@ -48,6 +50,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         controller::CASES,
         explain::CASES,
         ci::CASES,
+        claim_templates::CASES,
         tutorial::CASES,
         backup::CASES,
         overrides::CASES,

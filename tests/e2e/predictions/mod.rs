@@ -3,6 +3,7 @@
 pub(crate) mod backup;
 pub(crate) mod check;
 pub(crate) mod ci;
+pub(crate) mod claim_templates;
 pub(crate) mod explain;
 pub(crate) mod node_loss;
 pub(crate) mod overrides;

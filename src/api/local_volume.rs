@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::bounded::{LabelUse, OptionalText, Text, parse, wire};
-use super::trash::policy_before_trash;
+use super::trash::{no_record, policy_before_trash};
 use super::volume::{Wanted, volume};
 use crate::disks::{DiskIdentity, DiskLocation, DiskMark, LocalVolume, stated_capacity};
 use crate::model::annotations::{
     DISK_DEVICE, DISK_FILE_SYSTEM, DISK_FOLDER, DISK_FOUND_AT, DISK_MACHINE, DISK_MAPPING,
     DISK_MARK, DISK_MISSING, DISK_PARTITION, DISK_SERIAL, DISK_SIZE, DISK_WWN, LOCAL_DISK,
-    LOCAL_NODE, POLICY_BEFORE, PROVISIONED_BY, TRASH,
+    LOCAL_NODE, POLICY_BEFORE, PROVISIONED_BY,
 };
 use crate::model::{Backend, ReclaimPolicy, ResourceVersion, Uid, VolumeClass, VolumeName};
 
@@ -266,7 +266,8 @@ pub fn mark_patch(mark: &DiskMark, version: &ResourceVersion) -> Value {
 /// Returns the merge patch that keeps the data of a volume whose claim is to go, if it still has this version, and records the
 /// reclaim policy that it had. The trash does not set another one again.
 pub fn retain_patch(before: &ReclaimPolicy, version: &ResourceVersion) -> Value {
-    let annotations = json!({POLICY_BEFORE: before.to_string(), TRASH: null});
+    let mut annotations = no_record();
+    annotations[POLICY_BEFORE] = json!(before.to_string());
     // Its Node may own it (`setPVOwnerRef`): it would be deleted with that.
     let metadata = json!({
         "resourceVersion": version.to_string(), "annotations": annotations, "ownerReferences": null,

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::moves::copy_text;
-use crate::model::annotations::{CLAIM_COPY, KEEP, TRASH, TRASH_EMPTY};
+use crate::model::annotations::{CLAIM_COPY, KEEP, TRASH, TRASH_EMPTY, TRASH_SOFT};
 use crate::model::{ClaimKey, ReclaimPolicy, Uid, Volume};
 use crate::moves::MovedVolume;
-use crate::trash::{OwnKeep, Release, TrashRecord, TrashWrite};
+use crate::trash::{OwnKeep, Release, ReturnTo, TrashRecord, TrashWrite};
 
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -16,6 +16,8 @@ struct RecordWire {
     volume_uid: String,
     reclaim_policy: String,
     keep: SignedDuration,
+    #[serde(default, skip_serializing_if = "is_false")]
+    soft: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     release: Option<ReleaseWire>,
 }
@@ -71,6 +73,7 @@ pub fn trash_record(text: &str, volume: &Uid) -> Result<Option<TrashRecord>, ser
     Ok(volume.is(&wire.volume_uid).then(|| TrashRecord {
         policy: ReclaimPolicy::from_text(Some(&wire.reclaim_policy)),
         keep: wire.keep,
+        return_to: if wire.soft { ReturnTo::SameName } else { ReturnTo::Rescue },
         release: wire.release.map(ReleaseWire::read),
     }))
 }
@@ -82,12 +85,13 @@ pub fn policy_before_trash(volume: &Volume) -> Option<ReclaimPolicy> {
     Some(record.ok()??.policy)
 }
 
-/// Returns the text of the annotation that records `record` on the volume with this uid.
-pub fn record_text(record: &TrashRecord, volume: &Uid) -> String {
+/// The text of the annotation that records `record` on the volume with this uid.
+fn record_text(record: &TrashRecord, volume: &Uid) -> String {
     let wire = RecordWire {
         volume_uid: volume.to_string(),
         reclaim_policy: record.policy.to_string(),
         keep: record.keep,
+        soft: record.return_to == ReturnTo::SameName,
         release: record.release.as_ref().map(ReleaseWire::of),
     };
     // Texts and times are always written.
@@ -116,38 +120,47 @@ pub fn is_emptied(annotations: &Value, record: Option<&TrashRecord>) -> bool {
 /// Returns the merge patch of a write of the trash, which names the version of the volume that was read. `copy` is that of
 /// its claim, if there is one.
 pub fn trash_patch(volume: &MovedVolume, write: &TrashWrite, copy: Option<&Value>) -> Value {
-    let mut annotations = json!({});
-    if let Some(copy) = copy {
-        annotations[CLAIM_COPY] = json!(copy_text(copy, &volume.uid));
-    }
-    let spec = match write {
+    let (mut annotations, spec) = match write {
         TrashWrite::Hold(record) => {
-            annotations[TRASH] = json!(record_text(record, &volume.uid));
-            json!({"persistentVolumeReclaimPolicy": "Retain"})
+            (record_annotations(record, volume), json!({"persistentVolumeReclaimPolicy": "Retain"}))
         }
-        TrashWrite::Copy => json!({}),
-        TrashWrite::Record(record) => {
-            annotations[TRASH] = json!(record_text(record, &volume.uid));
-            json!({})
+        TrashWrite::Copy(record) | TrashWrite::Record(record) => {
+            (record_annotations(record, volume), json!({}))
         }
         TrashWrite::OfferToName(record, key) => {
-            annotations[TRASH] = json!(record_text(record, &volume.uid));
-            json!({"claimRef": claim_ref(key, None)})
+            (record_annotations(record, volume), json!({"claimRef": claim_ref(key, None)}))
         }
         TrashWrite::ReserveForGone(record, key, uid) => {
-            annotations[TRASH] = json!(record_text(record, &volume.uid));
-            json!({"claimRef": claim_ref(key, Some(uid))})
+            (record_annotations(record, volume), json!({"claimRef": claim_ref(key, Some(uid))}))
         }
         TrashWrite::Restore(policy) => {
-            annotations = json!({TRASH: null, TRASH_EMPTY: null, CLAIM_COPY: null});
-            json!({"persistentVolumeReclaimPolicy": policy.to_string()})
+            let mut annotations = no_record();
+            annotations[CLAIM_COPY] = Value::Null;
+            (annotations, json!({"persistentVolumeReclaimPolicy": policy.to_string()}))
         }
     };
+    if let (Some(copy), false) = (copy, matches!(write, TrashWrite::Restore(_))) {
+        annotations[CLAIM_COPY] = json!(copy_text(copy, &volume.uid));
+    }
     let (uid, version) = (volume.uid.to_string(), volume.version.to_string());
     json!({
         "metadata": {"uid": uid, "resourceVersion": version, "annotations": annotations},
         "spec": spec,
     })
+}
+
+/// The annotations, for a merge patch, by which a volume has `record`.
+pub fn record_annotations(record: &TrashRecord, volume: &MovedVolume) -> Value {
+    let soft = match record.return_to {
+        ReturnTo::Rescue => None,
+        ReturnTo::SameName => volume.reservation.uid().map(Uid::to_string),
+    };
+    json!({TRASH: record_text(record, &volume.uid), TRASH_SOFT: soft})
+}
+
+/// The annotations, for a merge patch, by which a volume is not of the trash any more.
+pub fn no_record() -> Value {
+    json!({TRASH: null, TRASH_EMPTY: null, TRASH_SOFT: null})
 }
 
 /// All seven keys of a reference: a merge would keep what an older one had.
@@ -166,7 +179,8 @@ mod tests {
     #[test]
     fn a_record_is_read_as_it_was_written() {
         let keep = SignedDuration::from_hours(72);
-        let held = TrashRecord { policy: ReclaimPolicy::Delete, keep, release: None };
+        let (policy, return_to) = (ReclaimPolicy::Delete, ReturnTo::SameName);
+        let held = TrashRecord { policy, keep, return_to, release: None };
         let release = Some(Release {
             key: ClaimKey::new("db", "data"),
             is_offered: true,

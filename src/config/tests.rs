@@ -128,7 +128,7 @@ fn all_problems_are_reported_at_once() {
     c.yaml:6:5: unknown rule "no-such-rule"; `bindery rule` lists them
     c.yaml:7:20: mode of prebind-class must be deny, warn, audit or off
     c.yaml:8:3: unknown key "mode"; known are modes, parameters
-    c.yaml:9:13: unknown mutation "no-such-mutation"; known are strip-binder-annotations, legacy-class, tenant-selector, delayed-binding, restore-binding, repair-stale-claim-ref
+    c.yaml:9:13: unknown mutation "no-such-mutation"; known are strip-binder-annotations, legacy-class, return-from-trash, tenant-selector, delayed-binding, restore-binding, repair-stale-claim-ref
     c.yaml:9:31: mutation no-such-mutation must be true or false
     c.yaml:10:20: trusted.binders must be a list, not text
     c.yaml:10:23: unknown key "others"; known are binders, populators, provisioners

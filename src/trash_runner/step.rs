@@ -153,11 +153,11 @@ impl<'a> Seen<'a> {
     async fn write(&mut self, write: &TrashWrite) -> Result<Written, TrashError> {
         match write {
             // While the claim is there, what it says now.
-            TrashWrite::Hold(_) | TrashWrite::Copy if self.copy.is_none() => {
+            TrashWrite::Hold(_) | TrashWrite::Copy(_) if self.copy.is_none() => {
                 self.read_claim().await?;
             }
             TrashWrite::Hold(_)
-            | TrashWrite::Copy
+            | TrashWrite::Copy(_)
             | TrashWrite::Record(_)
             | TrashWrite::OfferToName(..)
             | TrashWrite::ReserveForGone(..)

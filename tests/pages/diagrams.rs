@@ -47,6 +47,7 @@ const LIFE: [Edge; 10] = [
             "forged-binder-annotations",
             "strip-binder-annotations",
             "legacy-class",
+            "return-from-trash",
             "tenant-selector",
             "delayed-binding",
         ],

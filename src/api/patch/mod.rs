@@ -182,6 +182,10 @@ impl Writer {
                     shape.spec.as_ref().is_some_and(|spec| spec.storage_class_name.is_some());
                 self.put("storageClassName", Value::String(name.clone()), is_there);
             }
+            // A claim that names a volume is not mutated.
+            FieldMutation::SetVolume(name) => {
+                self.put("volumeName", Value::String(name.to_string()), false);
+            }
             FieldMutation::Select { key, value } => {
                 let selector = shape.spec.as_ref().and_then(|spec| spec.selector);
                 self.select(selector, key, Value::String(value.clone()))?;

@@ -7,7 +7,7 @@ use super::object::MovedObject;
 use super::perform::handed_over;
 use super::planned::impossible;
 use super::retain::{find_all, in_move, reserved};
-use crate::api::trash::{record_text, trash_record};
+use crate::api::trash::{record_annotations, trash_record};
 use crate::cli::args::ReleaseArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::input::cluster::ClusterClient;
@@ -145,7 +145,7 @@ fn patch(stored: &StoredVolume) -> Result<Value, Failure> {
         && let Some(release) = record.release.as_mut().filter(|release| release.is_offered)
     {
         release.is_offered = false;
-        patch["metadata"]["annotations"] = json!({TRASH: record_text(&record, &stored.moved.uid)});
+        patch["metadata"]["annotations"] = record_annotations(&record, &stored.moved);
     }
     Ok(patch)
 }

@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 use super::find::{by_name, of_claim};
 use super::object::MovedObject;
 use super::planned::impossible;
+use crate::api::trash::no_record;
 use crate::cli::args::RetainArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::input::cluster::ClusterClient;
 use crate::cli::output::{print, readable};
-use crate::model::annotations::{TRASH, TRASH_EMPTY};
+use crate::model::annotations::TRASH;
 use crate::model::{ClaimKey, ReclaimPolicy};
 use crate::move_runner::{MoveRequests, StoredVolume, Written};
 
@@ -99,7 +100,7 @@ async fn retain(requests: &MoveRequests, stored: &StoredVolume) -> Result<(), Fa
 
 fn patch(stored: &StoredVolume) -> Value {
     let (uid, version) = (stored.moved.uid.to_string(), stored.moved.version.to_string());
-    let annotations = json!({TRASH: null, TRASH_EMPTY: null});
+    let annotations = no_record();
     json!({
         "metadata": {"uid": uid, "resourceVersion": version, "annotations": annotations},
         "spec": {"persistentVolumeReclaimPolicy": "Retain"},

@@ -57,9 +57,8 @@ impl TrashedVolume {
             return Ok(None);
         };
         let is_released = match moved.phase {
-            VolumePhase::Released | VolumePhase::Failed => true,
-            // Offered to any claim of that name, by the trash or by a person.
-            VolumePhase::Available => true,
+            // Available: offered to any claim of that name, by the trash or by a person.
+            VolumePhase::Released | VolumePhase::Failed | VolumePhase::Available => true,
             VolumePhase::Pending | VolumePhase::Bound | VolumePhase::Unknown(_) => false,
         };
         let class = match read.class().as_class() {

@@ -65,7 +65,7 @@ fn event(write: &TrashWrite, stored: &StoredVolume) -> Option<(&'static str, Str
             Some(("ReclaimPolicyRestored", text))
         }
         TrashWrite::Hold(_)
-        | TrashWrite::Copy
+        | TrashWrite::Copy(_)
         | TrashWrite::OfferToName(..)
         | TrashWrite::ReserveForGone(..) => None,
     }

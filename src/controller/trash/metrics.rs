@@ -27,7 +27,7 @@ impl TrashMetrics {
     pub(super) fn count_stored(&self, write: &TrashWrite) {
         let write = match write {
             TrashWrite::Hold(_) => "hold",
-            TrashWrite::Copy => "copy",
+            TrashWrite::Copy(_) => "copy",
             TrashWrite::Record(_) => "record",
             TrashWrite::OfferToName(..) => "offer",
             TrashWrite::ReserveForGone(..) => "reserve",

@@ -95,6 +95,8 @@ pub const RECREATED: &str = "bindery.dev/recreated";
 pub const TRASH: &str = "bindery.dev/trash";
 /// Ours, on a volume: the uid of the claim after whose release it does not stay any longer.
 pub const TRASH_EMPTY: &str = "bindery.dev/trash-empty";
+/// Ours, on a volume of the trash: the uid of the claim after whose deletion the next one of its name gets the volume back.
+pub const TRASH_SOFT: &str = "bindery.dev/trash-soft";
 /// Ours, on a volume: how long it stays after its claim was deleted, such as `72h`.
 pub const KEEP: &str = "bindery.dev/keep";
 /// Ours, on a volume in an export: what it was in its cluster, as JSON.
@@ -177,7 +179,8 @@ pub fn read_as(key: &str) -> ReadAs {
         | PROVISIONER_NOTE
         | ALLOWED_NAMESPACES
         | MOVE
-        | TRASH => ReadAs::Named,
+        | TRASH
+        | TRASH_SOFT => ReadAs::Named,
         _ if key.starts_with(VOLUME_PREFIX)
             || key.starts_with(ALLOW_PREFIX)
             || key.contains("populator") =>

@@ -1,6 +1,7 @@
 //! Prebinding to a volume or a claim that is taken.
 
 use super::judging::actor::Actor;
+use super::judging::returning::returns_to;
 use super::judging::prebind::{OTHER_CLAIM, REQUEST_TYPES, is_reserved_for, not_available};
 use super::prelude::*;
 use crate::binding::{Pairing, pairing};
@@ -54,6 +55,14 @@ pub(super) static RULE: Rule = Rule {
             .creates(
                 "volume pv-b 10Gi RWO csi=disk.example.com handle=vol-1 policy=Retain for=db/data",
             ),
+        Example::new("naming the PV that the trash holds for the name")
+            .given(
+                "volume pv-a 10Gi RWO policy=Retain phase=Released dead=db/data \
+                    annotation=bindery.dev/trash:{} \
+                    annotation=bindery.dev/trash-soft:dead0000-0000-4000-8000-000000000000",
+            )
+            .by(Persona::VolumeViewer)
+            .creates("claim db/data 10Gi RWO volume=pv-a"),
         Example::new("naming an Available PV")
             .given(FREE)
             .by(Persona::VolumeViewer)
@@ -98,7 +107,8 @@ fn claim(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
             return Some(Violation::open("spec.volumeName", Read::Volume(name.clone())));
         }
     };
-    if pairing(volume, new) != Pairing::VolumeElsewhere {
+    // The trash offers it to the name in a moment.
+    if pairing(volume, new) != Pairing::VolumeElsewhere || returns_to(volume, new) {
         return None;
     }
     let violation = Violation::new("spec.volumeName", not_available(name, &new.key.name))

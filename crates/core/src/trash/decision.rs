@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::evidence::{ClaimCopy, Clock, Retention, ReturnTo, TrashEvidence};
-use super::record::{Release, TrashRecord};
+use super::evidence::{ClaimCopy, Clock, Retention, TrashEvidence};
+use super::record::{Release, ReturnTo, TrashRecord};
 use crate::model::{ClaimKey, Deletion, ReclaimPolicy, Reservation, Uid, VolumePhase};
 use crate::moves::{ClaimRead, LiveClaim};
 
@@ -54,8 +54,8 @@ pub enum TrashState {
 pub enum TrashWrite {
     /// Sets Retain and records the policy before, with a copy of the claim if there is one.
     Hold(TrashRecord),
-    /// Records the claim as it is now.
-    Copy,
+    /// Records the claim as it is now, under the same record.
+    Copy(TrashRecord),
     /// Records a release, another time of its end, or that a claim has the volume again.
     Record(TrashRecord),
     /// Points `spec.claimRef` to the name alone, so that any claim of that name gets the volume, and records that.
@@ -90,9 +90,10 @@ fn unheld(evidence: &TrashEvidence<'_>) -> TrashStep {
     let is_bound =
         volume.phase == VolumePhase::Bound && matches!(volume.reservation, Reservation::Held(..));
     match evidence.retention {
-        Retention::For(keep, _) if is_bound && destroys(&volume.policy) => {
+        Retention::For(keep, return_to) if is_bound && destroys(&volume.policy) => {
             let policy = volume.policy.clone();
-            TrashStep::Write(TrashWrite::Hold(TrashRecord { policy, keep, release: None }))
+            let record = TrashRecord { policy, keep, return_to, release: None };
+            TrashStep::Write(TrashWrite::Hold(record))
         }
         Retention::For(..) | Retention::None | Retention::Unreadable => {
             TrashStep::Settled(TrashState::NotHeld)
@@ -142,8 +143,8 @@ fn bound(evidence: &TrashEvidence<'_>, record: &TrashRecord, uid: &Uid) -> Trash
         // A person has set another policy. It is what is set again at the end.
         let policy = evidence.volume.policy.clone();
         return TrashStep::Write(match evidence.retention {
-            Retention::For(keep, _) if destroys(&policy) => {
-                TrashWrite::Hold(TrashRecord { policy, keep, release: None })
+            Retention::For(keep, return_to) if destroys(&policy) => {
+                TrashWrite::Hold(TrashRecord { policy, keep, return_to, release: None })
             }
             Retention::For(..) | Retention::None | Retention::Unreadable => {
                 TrashWrite::Restore(policy)
@@ -167,12 +168,15 @@ fn bound(evidence: &TrashEvidence<'_>, record: &TrashRecord, uid: &Uid) -> Trash
         Retention::None | Retention::Unreadable => {
             TrashStep::Write(TrashWrite::Restore(record.policy.clone()))
         }
-        Retention::For(keep, _) if record.release.is_some() || record.keep != keep => {
+        Retention::For(keep, return_to)
+            if record.release.is_some() || (record.keep, record.return_to) != (keep, return_to) =>
+        {
             let policy = record.policy.clone();
-            TrashStep::Write(TrashWrite::Record(TrashRecord { policy, keep, release: None }))
+            let record = TrashRecord { policy, keep, return_to, release: None };
+            TrashStep::Write(TrashWrite::Record(record))
         }
         Retention::For(..) if evidence.copy != ClaimCopy::Current => {
-            TrashStep::Write(TrashWrite::Copy)
+            TrashStep::Write(TrashWrite::Copy(record.clone()))
         }
         Retention::For(..) => TrashStep::Settled(TrashState::Held),
     }
@@ -180,7 +184,7 @@ fn bound(evidence: &TrashEvidence<'_>, record: &TrashRecord, uid: &Uid) -> Trash
 
 /// Whether a bound volume needs no step, as far as is known without its claim.
 fn is_current(evidence: &TrashEvidence<'_>, record: &TrashRecord) -> bool {
-    matches!(evidence.retention, Retention::For(keep, _) if keep == record.keep)
+    evidence.retention == Retention::For(record.keep, record.return_to)
         && record.release.is_none()
         && evidence.copy == ClaimCopy::Current
 }
@@ -213,8 +217,10 @@ fn released(
         until,
         is_offered: known.is_some_and(|release| release.is_offered),
     };
-    let release = TrashRecord { release: Some(release), ..record.clone() };
-    if known.is_none_or(|known| known.until != until) {
+    let return_to = evidence.retention.return_to();
+    let is_outdated = record.return_to != return_to;
+    let release = TrashRecord { release: Some(release), return_to, ..record.clone() };
+    if is_outdated || known.is_none_or(|known| known.until != until) {
         // By a write of its own: nothing ends at a time that no earlier version of the volume shows.
         return TrashStep::Write(TrashWrite::Record(release));
     }

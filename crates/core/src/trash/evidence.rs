@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::record::TrashRecord;
+use super::record::{ReturnTo, TrashRecord};
 use crate::moves::{ClaimRead, MovedVolume};
 
 /// How long a volume is to stay after its claim was deleted.
@@ -16,14 +16,14 @@ pub enum Retention {
     Unreadable,
 }
 
-/// Who gets a volume of the trash back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReturnTo {
-    /// The claim that a rescue creates.
-    #[default]
-    Rescue,
-    /// Any claim of the same namespace and name.
-    SameName,
+impl Retention {
+    /// Who gets the volume back.
+    pub fn return_to(self) -> ReturnTo {
+        match self {
+            Self::For(_, return_to) => return_to,
+            Self::None | Self::Unreadable => ReturnTo::Rescue,
+        }
+    }
 }
 
 /// Whether the volume has a copy of its claim as that is now.

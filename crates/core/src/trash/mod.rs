@@ -16,9 +16,9 @@ mod tests;
 mod tombstone;
 
 pub use decision::{TrashState, TrashStep, TrashWrite, decide_trash};
-pub use evidence::{ClaimCopy, Clock, Retention, ReturnTo, TrashEvidence};
+pub use evidence::{ClaimCopy, Clock, Retention, TrashEvidence};
 pub use policy::{OwnKeep, TrashOverride, TrashPolicy, TrashSettings};
-pub use record::{Release, TrashRecord};
+pub use record::{Release, ReturnTo, TrashRecord};
 pub use tombstone::{
     TOMBSTONE_AGE_MAX, TOMBSTONES_BYTES_MAX, TOMBSTONES_COUNT_MAX, Tombstone, tombstones_that_stay,
 };

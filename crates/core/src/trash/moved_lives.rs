@@ -147,8 +147,7 @@ impl Life {
                 moved.policy = ReclaimPolicy::Retain;
                 Some(record)
             }
-            TrashWrite::Copy => self.records[volume].clone(),
-            TrashWrite::Record(record) => Some(record),
+            TrashWrite::Copy(record) | TrashWrite::Record(record) => Some(record),
             TrashWrite::OfferToName(record, key) => {
                 moved.reservation = Reservation::Named(key);
                 Some(record)

@@ -2,7 +2,8 @@
 
 use jiff::SignedDuration;
 
-use super::evidence::{Retention, ReturnTo};
+use super::evidence::Retention;
+use super::record::ReturnTo;
 use crate::model::VolumeClass;
 
 /// The settings of the trash.

@@ -12,8 +12,20 @@ pub struct TrashRecord {
     pub policy: ReclaimPolicy,
     /// How long it stays at least: what was set when it was held.
     pub keep: SignedDuration,
+    /// Who gets it back.
+    pub return_to: ReturnTo,
     /// The release by its claim; nothing while a claim has the volume.
     pub release: Option<Release>,
+}
+
+/// Who gets a volume of the trash back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReturnTo {
+    /// The claim that a rescue creates.
+    #[default]
+    Rescue,
+    /// Any claim of the same namespace and name.
+    SameName,
 }
 
 /// The release of a volume by a claim that is gone.

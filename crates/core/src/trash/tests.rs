@@ -134,7 +134,7 @@ impl World {
                 self.volume.policy = ReclaimPolicy::Retain;
                 self.record = Some(record);
             }
-            TrashWrite::Copy => {}
+            TrashWrite::Copy(_) => {}
             TrashWrite::Record(record) => self.record = Some(record),
             TrashWrite::OfferToName(record, key) => {
                 self.record = Some(record);
@@ -338,7 +338,7 @@ fn nothing_is_done_while_it_is_unknown_how_long_it_stays() {
 }
 
 fn held(policy: ReclaimPolicy) -> TrashRecord {
-    TrashRecord { policy, keep: KEEP, release: None }
+    TrashRecord { policy, keep: KEEP, return_to: ReturnTo::Rescue, release: None }
 }
 
 /// A volume whose claim was deleted, with its release recorded.

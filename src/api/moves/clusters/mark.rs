@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::api::trash::no_record;
 use crate::model::annotations::{EXPORT, HANDED_OVER, TRASH};
 use crate::model::{ReclaimPolicy, Uid};
 use crate::moves::MovedVolume;
@@ -106,8 +107,10 @@ pub fn hand_over_patch(volume: &MovedVolume, before: &ReclaimPolicy, time: Times
     // Texts and times are always written.
     let text = serde_json::to_string(&wire).unwrap_or_default();
     let (uid, version) = (volume.uid.to_string(), volume.version.to_string());
+    let mut annotations = no_record();
+    annotations[HANDED_OVER] = json!(text);
     json!({
-        "metadata": {"uid": uid, "resourceVersion": version, "annotations": {HANDED_OVER: text, TRASH: null}},
+        "metadata": {"uid": uid, "resourceVersion": version, "annotations": annotations},
         "spec": {"persistentVolumeReclaimPolicy": "Retain"},
     })
 }

@@ -23,6 +23,7 @@ pub mod policy;
 pub mod prebind;
 pub mod question;
 pub mod read_access;
+pub mod returning;
 pub mod rule;
 pub mod tenancy;
 pub mod verdict;

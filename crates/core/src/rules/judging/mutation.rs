@@ -9,6 +9,7 @@ use super::change::Change;
 use super::rule::{Example, Page, RequestTypes};
 use super::violation::Dependency;
 use crate::binding::Evidence;
+use crate::model::VolumeName;
 
 /// One mutation: what it does, to which requests, and how it is reported.
 pub struct Mutation {
@@ -87,6 +88,8 @@ pub enum FieldMutation {
     },
     /// Puts `spec.storageClassName`.
     SetClass(String),
+    /// Puts `spec.volumeName`.
+    SetVolume(VolumeName),
     /// Puts this entry of `spec.selector.matchLabels`.
     Select {
         /// The label.

@@ -2,13 +2,14 @@
 //!
 //! Only the API server knows who may read it: its authorizer decides in the condition, before anything is sent. An
 //! asker without that right learns nothing of a PersistentVolume but that it may have it: because a mark on the volume
-//! admits the namespace, because the volume is reserved for this very PVC, or because it is free, without a mark, and
+//! admits the namespace, because the volume is reserved for this very PVC or the trash holds it for its name, or because it is free, without a mark, and
 //! fits. Everything else is one violation with one text and one set of live reads, whatever is the case.
 
 use super::change::{Change, Part};
 use super::parameters::Unlisted;
 use super::prebind::not_available;
 use super::question::Question;
+use super::returning::returns_to;
 use super::rule::{Endpoint, Rule};
 use super::tenancy::{Admission, admission};
 use super::verdict::Ruling;
@@ -175,7 +176,8 @@ impl Restricted<'_> {
             }
             Audience::Unmarked | Audience::Foreign => false,
         };
-        is_marked || matches!(pairing(volume, self.claim), Pairing::Agreed | Pairing::Bound)
+        let is_for_it = matches!(pairing(volume, self.claim), Pairing::Agreed | Pairing::Bound);
+        is_marked || is_for_it || returns_to(volume, self.claim)
     }
 
     /// Returns whether it is free for every namespace, and a binder gives it to this PVC. A marked or reserved volume

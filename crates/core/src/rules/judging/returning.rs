@@ -9,10 +9,10 @@ use crate::model::{Claim, Content, Deletion, ReclaimPolicy, Reservation, Volume}
 /// meant to get another one.
 pub fn returns_to(volume: &Volume, claim: &Claim) -> bool {
     let marks = &volume.annotations;
-    let is_soft = marks.has(TRASH)
-        && marks.get(TRASH_SOFT).is_some_and(|mark| volume.uid.as_ref().is_some_and(|uid| uid.is(mark)))
-        && !marks.has(MOVE);
     let Reservation::Held(key, holder) = &volume.reservation else { return false };
+    let is_soft = marks.has(TRASH)
+        && !marks.has(MOVE)
+        && marks.get(TRASH_SOFT).is_some_and(|mark| holder.is(mark));
     is_soft
         && *key == claim.key
         && claim.uid.as_ref() != Some(holder)

@@ -19,6 +19,7 @@ macro_rules! mutations {
 mutations! {
     strip_binder_annotations
     legacy_class
+    return_from_trash
     tenant_selector
     delayed_binding
     restore_binding

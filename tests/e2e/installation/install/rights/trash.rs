@@ -60,7 +60,7 @@ fn added(before: &Rights, now: &Rights) -> Rights {
     now.keys().map(|account| (account.clone(), added(account))).collect()
 }
 
-/// Volumes may be changed, and one ConfigMap of its own namespace.
+/// Volumes may be changed, and one `ConfigMap` of its own namespace.
 #[track_caller]
 fn expect_few(added: &Rights) {
     let named = |right: &Right| {

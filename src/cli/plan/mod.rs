@@ -5,6 +5,7 @@
 
 mod alternatives;
 mod difference;
+mod held;
 mod node_loss;
 mod render;
 mod report;
@@ -43,6 +44,7 @@ pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
         let lacks = lacks(source, listed, &open);
         plan.notes.push(format!("the plan is incomplete: {lacks}"));
     }
+    plan.notes.extend(held::notes(view));
     plan.difference = earlier.map(|earlier| Difference::new(earlier, &plan.claims));
     write(&plan, &arguments.output, Colour::Off)?;
     let is_stuck = plan.is_stuck() || is_blind || !denied.is_empty();

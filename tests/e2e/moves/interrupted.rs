@@ -112,6 +112,8 @@ fn resumed_transfers(scene: &Scene<'_>, proxy: &Proxy, cuts: Cuts<'_>) {
             let explained = scene.bindery(&["explain", &volume]);
             let command = format!("bindery transfer {claim} --to {}/{name}", scene.to());
             assert!(explained.text.contains(&command), "{trouble:?}: {explained:?}");
+            let planned = scene.bindery(&["plan"]);
+            assert!(planned.text.contains("that has not ended"), "{trouble:?}: {planned:?}");
         }
         scene.bindery(&transfer).expect_ok();
         scene.expect_moved(&name, scene.to(), &name, "Delete");

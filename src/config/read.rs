@@ -54,6 +54,11 @@ pub(super) fn configuration(
             _ => {}
         }
     }
+    // Of volumes that the trash gives back to a name, the claims of that name are mutated.
+    if configuration.trash.is_soft() {
+        let mutations = &mut configuration.policy.mutations;
+        mutations.entry("return-from-trash".to_owned()).or_insert(Switch::On);
+    }
     parser.problems.sort_by_key(|problem| problem.at);
     if parser.problems.is_empty() { Ok(configuration) } else { Err(parser.problems) }
 }

@@ -171,6 +171,17 @@ fn the_last_settings_of_the_trash_that_match_count_and_those_of_the_volume_most(
 }
 
 #[test]
+fn claims_are_given_volumes_of_a_soft_trash_unless_that_is_switched_off() {
+    let switch = |rest: &str| good(rest).policy.mutations.get("return-from-trash").copied();
+    assert_eq!(switch("trash: {keep: 72h}\n"), None);
+    assert_eq!(switch("trash: {keep: 72h, soft: true}\n"), Some(Switch::On));
+    let some = "trash: {overrides: [{namespaces: [db], keep: 1h, soft: true}]}\n";
+    assert_eq!(switch(some), Some(Switch::On));
+    let off = format!("{some}mutations: {{return-from-trash: false}}\n");
+    assert_eq!(switch(&off), Some(Switch::Off));
+}
+
+#[test]
 fn moves_are_resumed_only_after_a_time_that_is_said() {
     assert_eq!(good("").resume_moves_after, None);
     assert_eq!(good("moves: {}\n").resume_moves_after, None);

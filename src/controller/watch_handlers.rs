@@ -52,11 +52,13 @@ impl EventHandler for WatchHandlers {
 
     fn on_list_started(&self, kind: ResourceKind) {
         self.trash.on_list_started(kind);
+        self.moves.on_list_started(kind);
         self.reconciler.on_list_started(kind);
     }
 
     fn on_listed(&self, kind: ResourceKind, version: ResourceVersion) {
         self.trash.on_listed(kind);
+        self.moves.on_listed(kind);
         self.reconciler.on_listed(kind, version);
     }
 

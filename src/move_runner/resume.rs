@@ -49,6 +49,7 @@ async fn problem(
     let evidence = ResumptionEvidence {
         volume: &seen.stored.moved.name,
         journal: &seen.journal,
+        reservation: &seen.stored.moved.reservation,
         audience: seen.stored.volume.audience(&seen.journal.goal.claim().namespace),
         // One that cannot be read may say so.
         is_handed_over: !matches!(hand_over(&seen.stored.object), Ok(None)),

@@ -4,7 +4,7 @@ use kube::Client;
 
 use crate::binding::EventType;
 use crate::client::events::{COMPONENT, EventMessage, Regarding, store_event};
-use crate::model::VolumeName;
+use crate::model::{Uid, VolumeName};
 
 /// Stores the events.
 #[derive(Clone)]
@@ -19,27 +19,33 @@ impl MoveEvents {
     }
 
     /// Logs that a move was ended, and stores an event about it.
-    pub(super) async fn ended(&self, name: &VolumeName) {
+    pub(super) async fn ended(&self, name: &VolumeName, uid: &Uid) {
         let text = format!(
             "the command that moved PV {:?} was cut off; the move is ended, and can be undone: bindery undo pv/{name}",
             name.as_str()
         );
         tracing::info!(volume = %name, "{text}");
-        self.record(name, EventType::Normal, "MoveEnded", &text).await;
+        self.record((name, uid), EventType::Normal, "MoveEnded", &text).await;
     }
 
     /// Logs why a move has not ended, and stores an event about it.
-    pub(super) async fn stopped(&self, name: &VolumeName, reason: &str) {
+    pub(super) async fn stopped(&self, name: &VolumeName, uid: &Uid, reason: &str) {
         let text = format!(
             "the move of PV {:?} has not ended: {reason}; unless its command still runs, end it: bindery explain pv/{name} says \
              how",
             name.as_str()
         );
         tracing::warn!(volume = %name, "{text}");
-        self.record(name, EventType::Warning, "MoveUnfinished", &text).await;
+        self.record((name, uid), EventType::Warning, "MoveUnfinished", &text).await;
     }
 
-    async fn record(&self, name: &VolumeName, event_type: EventType, reason: &str, text: &str) {
+    async fn record(
+        &self,
+        (name, uid): (&VolumeName, &Uid),
+        event_type: EventType,
+        reason: &str,
+        text: &str,
+    ) {
         if !self.is_on {
             return;
         }
@@ -53,7 +59,7 @@ impl MoveEvents {
             text,
         };
         // What is not stored was logged.
-        let about = Regarding { uid: None, version: None, count: 1, detail: "" };
+        let about = Regarding { uid: Some(uid), version: None, count: 1, detail: "" };
         store_event(&self.client, message, about).await;
     }
 }

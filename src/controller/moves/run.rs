@@ -13,8 +13,9 @@ use super::events::MoveEvents;
 use super::watched::{MoveWatch, RecordedMove};
 use crate::controller::loop_settings::LoopSettings;
 use crate::controller::metrics::ControllerMetrics;
-use crate::model::VolumeName;
+use crate::model::{Uid, VolumeName};
 use crate::move_runner::{Advance, MoveError, MoveRequests, Resumption, resume};
+use crate::moves::MoveWrite;
 
 /// Moves at a time. 16: those of a whole namespace take some seconds, and leave the API server room.
 const MOVES_COUNT_MAX: usize = 16;
@@ -30,6 +31,12 @@ const PERIOD: Duration = Duration::from_secs(2);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_mins(1);
 
+/// Looks in a row at which a move waits before a person is told: more than a minute.
+const LOOKS_BEFORE_TELLING: u32 = 6;
+
+/// How often a person is told the same. An hour: as long as the API server keeps an event.
+const TELLING_PERIOD: Duration = Duration::from_hours(1);
+
 /// What is known of a move that this process has looked at.
 struct LookedAt {
     recorded: RecordedMove,
@@ -37,36 +44,42 @@ struct LookedAt {
     /// Looks without a step in a row.
     looks: u32,
     again_at: Instant,
+    /// What a person was told, and when.
+    told: Option<(String, Instant)>,
 }
 
 /// How a look at a move ended that did not end the move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum MoveState {
-    /// It waits for other components.
-    Waiting,
+    /// It waits for other components, for this reason.
+    Waiting(String),
     /// A person has to solve this.
     Stopped(String),
     /// It is left to a person, for this reason.
     Left(String),
-    /// A request failed.
+    /// A request failed, or the look was broken off.
     Failed,
 }
 
 impl MoveState {
+    /// The label of a move that was not looked at, and those of the others.
+    const LABELS: [&str; 5] = ["running", "waiting", "stopped", "left", "failed"];
+
     fn label(&self) -> &'static str {
         match self {
-            Self::Waiting => "waiting",
+            Self::Waiting(_) => "waiting",
             Self::Stopped(_) => "stopped",
             Self::Left(_) => "left",
             Self::Failed => "failed",
         }
     }
 
-    /// What a person has to know.
-    fn reason(&self) -> Option<&str> {
+    /// What a person has to know after so many looks.
+    fn reason(&self, looks: u32) -> Option<&str> {
         match self {
             Self::Stopped(reason) | Self::Left(reason) => Some(reason),
-            Self::Waiting | Self::Failed => None,
+            Self::Waiting(reason) if looks >= LOOKS_BEFORE_TELLING => Some(reason),
+            Self::Waiting(_) | Self::Failed => None,
         }
     }
 }
@@ -147,9 +160,10 @@ impl MoveLoop {
         let (requests, metrics) = (self.requests.clone(), Arc::clone(&self.settings.metrics));
         let events = self.events.clone();
         self.running.spawn(async move {
-            let volume = name.clone();
+            let (volume, uid) = (name.clone(), recorded.uid.clone());
             let look = spawn(async move {
-                timeout_at(deadline, steps(&requests, &volume, &metrics, &events)).await.ok()
+                let steps = steps(&requests, (&volume, &uid), &metrics, &events);
+                timeout_at(deadline, steps).await.ok()
             });
             let end = look.await.ok().flatten();
             (name, recorded, end)
@@ -174,33 +188,52 @@ impl MoveLoop {
             }
         };
         let before = self.looked_at.remove(&name).filter(|before| before.recorded == recorded);
-        let is_new = before.as_ref().is_none_or(|before| before.state != state);
-        if let Some(reason) = state.reason().filter(|_| is_new) {
-            let (events, name, reason) = (self.events.clone(), name.clone(), reason.to_owned());
-            spawn(async move { events.stopped(&name, &reason).await });
-        }
-        let looks = before.map_or(0, |before| before.looks);
-        let pause = PAUSE_MAX.min(FIRST_PAUSE * 2_u32.pow(looks));
+        let (looks, told) = before.map_or((0, None), |before| (before.looks, before.told));
+        let told = match state.reason(looks) {
+            Some(reason) => Some(self.tell(&name, &recorded, reason, told)),
+            None => told,
+        };
         let looked_at = LookedAt {
             recorded,
             state,
+            told,
             // The pause is at its longest after six.
-            looks: (looks + 1).min(6),
-            again_at: Instant::now() + pause,
+            looks: (looks + 1).min(LOOKS_BEFORE_TELLING),
+            again_at: Instant::now() + PAUSE_MAX.min(FIRST_PAUSE * 2_u32.pow(looks)),
         };
         self.looked_at.insert(name, looked_at);
     }
 
-    fn set_metrics(&self, moves: &BTreeMap<VolumeName, RecordedMove>, is_leading: bool) {
-        let unfinished = &self.settings.metrics.moves.unfinished;
-        unfinished.reset();
-        // The sum over all replicas is then that of the cluster.
-        if !is_leading {
-            return;
+    /// Says why a move has not ended, unless that was said a while ago. Returns what was said last, and when.
+    fn tell(
+        &self,
+        name: &VolumeName,
+        recorded: &RecordedMove,
+        reason: &str,
+        told: Option<(String, Instant)>,
+    ) -> (String, Instant) {
+        if let Some((before, at)) = told
+            && before == reason
+            && at.elapsed() < TELLING_PERIOD
+        {
+            return (before, at);
         }
-        for name in moves.keys() {
-            let state = self.looked_at.get(name).map_or("running", |looked| looked.state.label());
-            unfinished.with_label_values(&[state]).inc();
+        let (events, name) = (self.events.clone(), name.clone());
+        let (uid, reason) = (recorded.uid.clone(), reason.to_owned());
+        let said = (reason.clone(), Instant::now());
+        spawn(async move { events.stopped(&name, &uid, &reason).await });
+        said
+    }
+
+    fn set_metrics(&self, moves: &BTreeMap<VolumeName, RecordedMove>, is_leading: bool) {
+        let state_of = |name| self.looked_at.get(name).map_or("running", |it| it.state.label());
+        // The sum over all replicas is that of the cluster.
+        let states: Vec<&str> =
+            if is_leading { moves.keys().map(state_of).collect() } else { Vec::new() };
+        for label in MoveState::LABELS {
+            let count = states.iter().filter(|state| **state == label).count();
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            self.settings.metrics.moves.unfinished.with_label_values(&[label]).set(count);
         }
     }
 }
@@ -208,32 +241,36 @@ impl MoveLoop {
 /// Makes step after step of a move. Returns why the next one is not made; nothing once the move has ended.
 async fn steps(
     requests: &MoveRequests,
-    name: &VolumeName,
+    (name, uid): (&VolumeName, &Uid),
     metrics: &ControllerMetrics,
     events: &MoveEvents,
 ) -> Result<Option<MoveState>, MoveError> {
-    let mut has_written = false;
     loop {
-        match resume(requests, name).await? {
-            Resumption::Advanced(Advance::Made(write)) => {
+        match resume(requests, name).await {
+            Ok(Resumption::Advanced(Advance::Made(write))) => {
                 metrics.moves.count_stored(&write);
-                has_written = true;
+                if write == MoveWrite::Finish {
+                    events.ended(name, uid).await;
+                }
             }
-            Resumption::Advanced(Advance::Changed) => {
+            Ok(Resumption::Advanced(Advance::Changed)) => {
                 metrics.moves.count_stale();
-                return Ok(Some(MoveState::Waiting));
+                return Ok(Some(MoveState::Waiting("its objects change all the time".to_owned())));
             }
-            Resumption::Advanced(Advance::Waiting(_)) => return Ok(Some(MoveState::Waiting)),
-            Resumption::Advanced(Advance::Stopped(problem)) => {
+            Ok(Resumption::Advanced(Advance::Waiting(waiting))) => {
+                return Ok(Some(MoveState::Waiting(waiting.to_string())));
+            }
+            Ok(Resumption::Advanced(Advance::Stopped(problem))) => {
                 return Ok(Some(MoveState::Stopped(problem.to_string())));
             }
-            Resumption::Left(problem) => return Ok(Some(MoveState::Left(problem.to_string()))),
-            Resumption::Advanced(Advance::Ended) => {
-                if has_written {
-                    events.ended(name).await;
-                }
-                return Ok(None);
+            Ok(Resumption::Left(problem)) => return Ok(Some(MoveState::Left(problem.to_string()))),
+            Ok(Resumption::Advanced(Advance::Ended)) => return Ok(None),
+            // A quota, a policy: it is denied again until a person changes something.
+            Err(error @ MoveError::Rejected { .. }) => {
+                metrics.moves.count_failed();
+                return Ok(Some(MoveState::Stopped(error.to_string())));
             }
+            Err(error) => return Err(error),
         }
     }
 }

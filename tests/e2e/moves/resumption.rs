@@ -85,10 +85,21 @@ fn until_event(scene: &Scene<'_>, name: &str, reason: &str) -> String {
     eventually(&format!("{volume} has an event {reason}"), PATIENCE, || {
         let list = scene.plane.get(ADMIN, &path).expect_ok();
         let events = list["items"].as_array().cloned().unwrap_or_default();
-        let event = events.iter().find(|event| event["involvedObject"]["name"] == *volume);
+        // `kubectl describe` finds an event by the uid.
+        let uid = &scene.volume(name)["metadata"]["uid"];
+        let event = events.iter().find(|event| event["involvedObject"]["uid"] == *uid);
         let text = event.and_then(|event| event["message"].as_str());
         text.map(str::to_owned).ok_or_else(|| format!("{} others", events.len()))
     })
+}
+
+/// Waits until the volume of a pair has this reclaim policy.
+fn until_policy(scene: &Scene<'_>, name: &str, policy: &str) {
+    eventually(&format!("{name} has {policy}"), PATIENCE, || {
+        let volume = scene.volume(name);
+        let is_so = volume["spec"]["persistentVolumeReclaimPolicy"] == policy;
+        if is_so { Ok(()) } else { Err(volume.to_string()) }
+    });
 }
 
 /// Waits until the volume of a pair is in no move.
@@ -171,8 +182,13 @@ fn the_controller_resumes_no_move_unless_it_is_configured() {
     let claim = format!("pvc/{}/data", scene.objects.namespace());
     let transfer = ["transfer", &claim, "--to", scene.to()];
     cut_off(&scene, &proxy, Trouble::AwayAfterWrites(WRITES_BEFORE_LOSS), &transfer);
-    let silent = Resuming::with(&plane, "observe", "");
+    let silent = Resuming::with(&plane, "observe", "trash: {keep: 3s}\n");
     silent.until_one_is_seen();
+    // A volume that goes from its trash shows that it has led for longer than another would wait.
+    scene.pair("other");
+    until_policy(&scene, "other", "Retain");
+    scene.delete("other");
+    until_policy(&scene, "other", "Delete");
     assert!(scene.volume("data").pointer(MOVE).is_some());
     drop(silent);
     let _controller = Resuming::start(&plane, "observe");

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use bindery::rules::{Policy, Switch};
 use serde_json::{Value, json};
 
 use super::scene::{Beside, Scene};
@@ -42,6 +43,12 @@ pub(super) fn a_deleted_claim_leaves_its_disk_in_the_trash() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.yaml");
         std::fs::write(&file, CONFIGURATION).unwrap();
+        // What `soft` in the configuration switches on.
+        let returning = |mut policy: Policy| {
+            policy.mutations.insert("return-from-trash".to_owned(), Switch::On);
+            policy
+        };
+        let policy = policy.map(returning);
         let webhook = policy.map(|policy| Installed::under(policy, &plane, Registered::Everything));
         let storage = Storage::on(&plane);
         let world = |name| World::of_class(&plane, name, DRIVER, "Immediate");

@@ -10,7 +10,7 @@ use super::decision::MoveWrite;
 use super::journal::Journal;
 use super::problem::MoveProblem;
 use crate::model::annotations::RESUME_MOVES;
-use crate::model::{Audience, ClaimKey, Namespace, VolumeName};
+use crate::model::{Audience, ClaimKey, Namespace, Reservation, VolumeName};
 
 /// All that the resumption of a move depends on, besides its next write.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,8 @@ pub struct ResumptionEvidence<'a> {
     pub volume: &'a VolumeName,
     /// What is recorded on it.
     pub journal: &'a Journal,
+    /// Its `spec.claimRef`.
+    pub reservation: &'a Reservation,
     /// What the marks of the volume say about the claims of the namespace to which the move leads.
     pub audience: Audience<'a>,
     /// Whether the data of the volume belongs to another cluster.
@@ -32,6 +34,8 @@ pub struct ResumptionEvidence<'a> {
 pub enum ResumptionProblem {
     /// The namespace does not permit it.
     NoConsent(Box<str>),
+    /// The namespace does not exist, and permits nothing.
+    NamespaceGone(Box<str>),
     /// The next write deletes this claim.
     Deletion(ClaimKey),
     /// The data of the volume belongs to another cluster.
@@ -47,11 +51,18 @@ pub fn resumption_problem(
 ) -> Option<ResumptionProblem> {
     let named = |name: &str| seen.namespaces.iter().find(|namespace| *namespace.name == *name);
     // Who may write to the volume has written the journal: that its claims may be moved is said by their namespaces.
-    let silent = moved_namespaces(seen.journal)
-        .into_iter()
-        .find(|name| !named(name).is_some_and(Namespace::permits_resumption));
-    if let Some(name) = silent {
-        return Some(ResumptionProblem::NoConsent(name));
+    for name in moved_namespaces(seen.journal) {
+        match named(&name) {
+            None => return Some(ResumptionProblem::NamespaceGone(name)),
+            Some(namespace) if !namespace.permits_resumption() => {
+                return Some(ResumptionProblem::NoConsent(name));
+            }
+            Some(_) => {}
+        }
+    }
+    if !is_of_move(seen.reservation, seen.journal) {
+        let problem = MoveProblem::Changed(seen.volume.clone());
+        return Some(ResumptionProblem::Move(problem));
     }
     if seen.is_handed_over {
         return Some(ResumptionProblem::HandedOver(seen.volume.clone()));
@@ -59,7 +70,10 @@ pub fn resumption_problem(
     let to: Box<str> = Box::from(&*seen.journal.goal.claim().namespace);
     let is_admitted =
         seen.audience.admits(|tenant| named(&to).and_then(Namespace::tenant) == Some(tenant));
-    if !is_admitted {
+    // Of a volume without a mark, only its namespaces show whose it is.
+    let mut tenants = seen.namespaces.iter().map(Namespace::tenant);
+    let first = tenants.next();
+    if !is_admitted || tenants.any(|tenant| Some(tenant) != first) {
         let problem = MoveProblem::NotAdmitted(seen.volume.clone(), to);
         return Some(ResumptionProblem::Move(problem));
     }
@@ -70,6 +84,21 @@ pub fn resumption_problem(
         | MoveWrite::Reserve(..)
         | MoveWrite::Fence(..)
         | MoveWrite::Finish => None,
+    }
+}
+
+/// Returns whether the volume is reserved for a claim of the move. A person may have given it to another one since, and that
+/// one may be gone again.
+fn is_of_move(reservation: &Reservation, journal: &Journal) -> bool {
+    let is_other_end =
+        |key: &ClaimKey| key == journal.goal.claim() || journal.abandoned() == Some(key);
+    match reservation {
+        Reservation::Held(key, uid) if *key == journal.origin => {
+            journal.origin_uid.as_ref() == Some(uid) || is_other_end(key)
+        }
+        Reservation::Held(key, _) => is_other_end(key),
+        Reservation::Named(key) => *key == journal.origin || is_other_end(key),
+        Reservation::Free | Reservation::Incomplete(..) => false,
     }
 }
 
@@ -90,6 +119,10 @@ impl fmt::Display for ResumptionProblem {
                 f,
                 "Namespace {namespace:?} does not have the label {RESUME_MOVES}=true; the controller ends moves only between \
                  namespaces that have it"
+            ),
+            Self::NamespaceGone(namespace) => write!(
+                f,
+                "Namespace {namespace:?} does not exist, so that nothing says whether the controller may end its moves"
             ),
             Self::Deletion(claim) => write!(
                 f,
@@ -135,10 +168,33 @@ mod tests {
         (audience, is_handed_over): (Audience<'_>, bool),
         write: &MoveWrite,
     ) -> Option<String> {
-        let volume = VolumeName::new("pv-1");
-        let seen =
-            ResumptionEvidence { volume: &volume, journal, audience, is_handed_over, namespaces };
+        let reservation = Reservation::Held(ClaimKey::new("a", "data"), Uid::new("c1"));
+        let seen = ResumptionEvidence {
+            volume: &VolumeName::new("pv-1"),
+            journal,
+            reservation: &reservation,
+            audience,
+            is_handed_over,
+            namespaces,
+        };
         resumption_problem(&seen, write).map(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn a_volume_that_was_given_to_another_claim_since_is_left() {
+        let journal = journal(Direction::Forward);
+        let key = ClaimKey::new;
+        for (reservation, is_left) in [
+            (Reservation::Held(key("a", "data"), Uid::new("c1")), false),
+            (Reservation::Held(key("a", "data"), Uid::new("c9")), true),
+            (Reservation::Held(key("b", "data"), Uid::new("c2")), false),
+            (Reservation::Named(key("a", "data")), false),
+            (Reservation::Held(key("c", "orders"), Uid::new("c3")), true),
+            (Reservation::Named(key("c", "orders")), true),
+            (Reservation::Free, true),
+        ] {
+            assert_eq!(!is_of_move(&reservation, &journal), is_left, "{reservation:?}");
+        }
     }
 
     #[test]
@@ -151,11 +207,16 @@ mod tests {
         for (silent, namespaces) in [
             ("\"b\"", vec![namespace("a", YES), namespace("b", &[(RESUME_MOVES, "false")])]),
             ("\"a\"", vec![namespace("a", &[]), namespace("b", YES)]),
-            ("\"a\"", vec![namespace("b", YES)]),
         ] {
             let text = problem(&journal, &namespaces, rest, &write).unwrap();
-            assert!(text.starts_with(&format!("Namespace {silent}")), "{text}");
+            assert!(text.starts_with(&format!("Namespace {silent} does not have")), "{text}");
         }
+        let text = problem(&journal, &[namespace("b", YES)], rest, &write).unwrap();
+        assert!(text.starts_with("Namespace \"a\" does not exist"), "{text}");
+        let tenants = ["red", "blue"].map(|tenant| [YES[0], (TENANT, tenant)]);
+        let both = [namespace("a", &tenants[0]), namespace("b", &tenants[1])];
+        let text = problem(&journal, &both, rest, &write).unwrap();
+        assert!(text.contains("another tenant"), "{text}");
     }
 
     #[test]

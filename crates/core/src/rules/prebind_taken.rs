@@ -108,7 +108,9 @@ fn claim(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
         }
     };
     // The trash offers it to the name in a moment.
-    if pairing(volume, new) != Pairing::VolumeElsewhere || returns_to(volume, new) {
+    let home = evidence.namespace(&new.key.namespace).present();
+    let is_returning = returns_to(volume, new, home);
+    if pairing(volume, new) != Pairing::VolumeElsewhere || is_returning {
         return None;
     }
     let violation = Violation::new("spec.volumeName", not_available(name, &new.key.name))

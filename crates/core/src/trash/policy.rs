@@ -24,6 +24,14 @@ pub struct TrashSettings {
     pub return_to: ReturnTo,
 }
 
+impl TrashPolicy {
+    /// Returns whether some volumes go back to the next claim of their name.
+    pub fn is_soft(&self) -> bool {
+        let some = self.overrides.iter().filter_map(|other| other.return_to);
+        some.chain([self.all.return_to]).any(|return_to| return_to == ReturnTo::SameName)
+    }
+}
+
 /// Other settings for some volumes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrashOverride {

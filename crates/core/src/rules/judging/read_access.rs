@@ -177,7 +177,8 @@ impl Restricted<'_> {
             Audience::Unmarked | Audience::Foreign => false,
         };
         let is_for_it = matches!(pairing(volume, self.claim), Pairing::Agreed | Pairing::Bound);
-        is_marked || is_for_it || returns_to(volume, self.claim)
+        let home = evidence.namespace(namespace).present();
+        is_marked || is_for_it || returns_to(volume, self.claim, home)
     }
 
     /// Returns whether it is free for every namespace, and a binder gives it to this PVC. A marked or reserved volume

@@ -20,7 +20,8 @@ pub(crate) fn check(files: &[File]) -> Vec<Finding> {
     let findings = files.iter().filter_map(|file| {
         let (module, parent) = module(file)?;
         let parents = modules.get(parent)?;
-        let is_named = parents.iter().any(|parent| has_word(&parent.text, module));
+        let is_named = parents.iter().any(|parent| has_word(&parent.text, module))
+            || files.iter().any(|other| has_path(&other.text, file));
         let text = format!("no module declares it, so that it is not compiled; add mod {module};");
         (!is_named).then(|| Finding { file: file.path.clone(), line: 1, text })
     });
@@ -45,6 +46,12 @@ fn folder(path: &str) -> &Path {
     Path::new(path).parent().unwrap_or(Path::new(""))
 }
 
+/// Whether the text declares the file by its path.
+fn has_path(text: &str, file: &File) -> bool {
+    let folder = folder(&file.path).file_name().unwrap_or_default().to_string_lossy();
+    text.contains(&format!("{folder}/{}\"]", name(file)))
+}
+
 fn has_word(text: &str, word: &str) -> bool {
     let is_of_word = |character: char| character.is_alphanumeric() || character == '_';
     text.split(|character| !is_of_word(character)).any(|found| found == word)
@@ -64,6 +71,8 @@ mod tests {
             file("tests/a/inner/mod.rs", "mod deep;"),
             file("tests/a/inner/deep.rs", ""),
             file("tests/a/other/mod.rs", ""),
+            file("tests/a/shared.rs", ""),
+            file("benches/main.rs", "#[path = \"../tests/a/shared.rs\"]\nmod shared;"),
             file("tests/alone.rs", ""),
         ];
         let found: Vec<String> = check(&files).into_iter().map(|finding| finding.file).collect();

@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::*;
 use crate::model::sample::volume;
 use crate::model::{
-    Backend, ClaimKey, ClassName, Deletion, ReclaimPolicy, Reservation, ResourceVersion, Storage,
-    StorageKind, Uid, Volume, VolumeName, VolumePhase,
+    Backend, ClaimKey, ClassName, Deletion, Node, NodeAffinity, NodeExpression, NodeTerm,
+    ReclaimPolicy, Reservation, ResourceVersion, Storage, StorageKind, Uid, Volume, VolumeName,
+    VolumePhase,
 };
 use crate::moves::{ClaimRead, LiveClaim};
 
@@ -176,6 +177,54 @@ fn a_second_volume_on_one_disk_is_reported() {
 }
 
 #[test]
+fn a_volume_of_the_same_name_is_reported_once() {
+    let taken = ImportProblem::VolumeTaken(VolumeName::new("pv-1"));
+    let foreign = ImportedVolume::Foreign;
+    let same = vec![disk("pv-1", "disk.example.com:1")];
+    expect(|pair, target| (pair.stored, target.volumes) = (foreign, same), &[taken]);
+}
+
+fn of_node(name: &str) -> NodeAffinity {
+    let host = NodeExpression::new("kubernetes.io/hostname", "In", &[name]).unwrap();
+    NodeAffinity::Required(vec![NodeTerm::new(vec![host], Vec::new())])
+}
+
+fn node(name: &str) -> Node {
+    let labels = [("kubernetes.io/hostname", name)];
+    Node { name: name.into(), labels: labels.into_iter().collect() }
+}
+
+#[test]
+fn a_volume_of_nodes_that_the_cluster_does_not_have_is_reported() {
+    let affinity = || of_node("a");
+    let none = ImportProblem::NoNode(VolumeName::new("pv-1"));
+    expect(|pair, _| pair.volume.node_affinity = affinity(), std::slice::from_ref(&none));
+    let among = |names: &[&str]| names.iter().map(|name| node(name)).collect();
+    let others = among(&["b"]);
+    expect(|pair, to| (pair.volume.node_affinity, to.nodes) = (affinity(), others), &[none]);
+    let all = among(&["b", "a"]);
+    expect(|pair, to| (pair.volume.node_affinity, to.nodes) = (affinity(), all), &[]);
+}
+
+#[test]
+fn the_same_path_on_two_nodes_is_two_disks() {
+    let on = |name: &str, node: &str| {
+        let mut volume = disk(name, "/mnt/disks/1");
+        volume.node_affinity = of_node(node);
+        volume
+    };
+    let nodes = || vec![node("a"), node("b")];
+    for (other, is_taken) in [("b", false), ("a", true)] {
+        let (mut pair, mut target) = (pair("pv-1", "any"), target());
+        pair.volume = on("pv-1", "a");
+        (target.volumes, target.nodes) = (vec![on("pv-0", other)], nodes());
+        let found = import_problems(&[pair], &target);
+        assert_eq!(matches!(&*found, [ImportProblem::StorageTaken(..)]), is_taken, "{found:?}");
+        assert_eq!(found.is_empty(), !is_taken, "{found:?}");
+    }
+}
+
+#[test]
 fn names_that_two_pairs_have_are_reported() {
     let pairs = [pair("pv-1", "disk.example.com:1"), pair("pv-1", "disk.example.com:2")];
     let expected =
@@ -189,6 +238,19 @@ fn two_clusters_that_would_delete_the_data_are_reported() {
     expect(|pair, _| pair.is_handed_over = false, &[both]);
     let retain = ReclaimPolicy::Retain;
     expect(|pair, _| (pair.is_handed_over, pair.policy) = (false, retain), &[]);
+    // While its last write is not made; afterwards, a person has accepted it.
+    for (is_finished, count) in [(false, 1), (true, 0)] {
+        let mut pair = pair("pv-1", "disk.example.com:1");
+        let held = Reservation::Held(key(), Uid::new("c1"));
+        let bound = MadeVolume { reservation: held, phase: VolumePhase::Bound, ..made() };
+        (pair.stored, pair.claim, pair.is_handed_over) = (
+            ImportedVolume::Made(MadeVolume { is_finished, ..bound }),
+            claim("c1", Some("pv-1"), true),
+            false,
+        );
+        let found = import_problems(&[pair], &target());
+        assert_eq!(found.len(), count, "{found:?}");
+    }
 }
 
 #[test]

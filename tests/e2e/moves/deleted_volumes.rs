@@ -18,7 +18,6 @@ use crate::runner::{Case, case};
 
 pub(crate) const CASES: &[Case] = &[
     case!(beyond_the_limits_the_oldest_records_go),
-    case!(two_leaders_lose_no_record),
     case!(a_record_that_arrives_late_removes_no_other),
 ];
 
@@ -169,28 +168,6 @@ fn padded(scene: &Scene<'_>, name: &str, bytes: usize) -> String {
     uid
 }
 
-fn two_leaders_lose_no_record() {
-    const VOLUMES: usize = 40;
-    let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
-    let trash = Trash::on(&plane, Binder::InTree, CONFIGURATION);
-    let leaders = [trash.start(), trash.start()];
-    let scene = Scene::new(&plane, "recorded-by-two");
-    for leader in &leaders {
-        await_watches(leader);
-    }
-    let uids: Vec<String> =
-        (0..VOLUMES).map(|number| deleted(&scene, &format!("data-{number}"))).collect();
-    until_recorded(&plane, &uids);
-    let again = "the record of deleted PersistentVolumes was not written; it is tried again";
-    let count = leaders.each_ref().map(|leader| leader.log().matches(again).count());
-    println!("two leaders record {VOLUMES} volumes: {count:?} writes came too late");
-    // Both have nothing left to record: what either wrote last has all of them.
-    for leader in leaders {
-        leader.stop();
-        until_recorded(&plane, &uids);
-    }
-}
-
 /// Waits until a controller sees volumes.
 fn await_watches(controller: &Controller) {
     eventually("it has listed everything", PATIENCE, || {
@@ -200,31 +177,36 @@ fn await_watches(controller: &Controller) {
     });
 }
 
-/// The first record makes the object; it arrives when another leader has made it, and its sender is gone.
+/// The write of a leader that is gone arrives when its successor has recorded another volume: where it would make the object,
+/// and where that is there.
 fn a_record_that_arrives_late_removes_no_other() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
     let trash = Trash::on(&plane, Binder::InTree, CONFIGURATION);
     let proxy = Proxy::start(&plane);
     let kubeconfig = proxy.kubeconfig(&plane, BINDERY_CONTROLLER);
-    let former = trash.start_by(&kubeconfig, Election::None);
     let scene = Scene::new(&plane, "recorded-late");
-    await_watches(&former);
-    proxy.set(Trouble::HeldWrites);
-    // The watches are resumed after each order.
-    let first = deleted(&scene, "first");
-    eventually("its record is under way", PATIENCE, || {
-        let is_held = proxy.met(Trouble::HeldWrites) > 0;
-        if is_held { Ok(()) } else { Err(former.log()) }
-    });
-    drop(former);
-    assert!(!records(&plane).contains_key(&first));
-    let next = trash.start();
-    await_watches(&next);
-    let second = deleted(&scene, "second");
-    until_recorded(&plane, std::slice::from_ref(&second));
-    proxy.set(Trouble::None);
-    eventually("what was under way has arrived", PATIENCE, || {
-        if proxy.delivered() > 0 { Ok(()) } else { Err("not yet".to_owned()) }
-    });
-    assert!(records(&plane).contains_key(&second), "{:?}", records(&plane));
+    let mut uids = Vec::new();
+    for round in ["absent", "present"] {
+        let former = trash.start_by(&kubeconfig, Election::None);
+        await_watches(&former);
+        let (held, delivered) = (proxy.met(Trouble::HeldWrites), proxy.delivered());
+        proxy.set(Trouble::HeldWrites);
+        let first = deleted(&scene, &format!("first-{round}"));
+        eventually("its record is under way", PATIENCE, || {
+            let is_held = proxy.met(Trouble::HeldWrites) > held;
+            if is_held { Ok(()) } else { Err(former.log()) }
+        });
+        drop(former);
+        assert!(!records(&plane).contains_key(&first));
+        let next = trash.start();
+        await_watches(&next);
+        uids.push(deleted(&scene, &format!("second-{round}")));
+        until_recorded(&plane, &uids);
+        proxy.set(Trouble::None);
+        eventually("what was under way has arrived", PATIENCE, || {
+            if proxy.delivered() > delivered { Ok(()) } else { Err("not yet".to_owned()) }
+        });
+        let now = records(&plane);
+        assert!(uids.iter().all(|uid| now.contains_key(uid)), "{round}: {now:?}");
+    }
 }

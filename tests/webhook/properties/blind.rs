@@ -24,6 +24,9 @@ const NEED_TO_SEE: [&str; 7] = [
     "volume-substitution",
 ];
 
+/// The same of mutations: which volume the trash holds for a name.
+const MUTATIONS_THAT_NEED_TO_SEE: [&str; 1] = ["return-from-trash"];
+
 /// Nothing was seen, or all but one object.
 fn gaps() -> impl Iterator<Item = Knowledge> {
     let hidden = [u8::MAX].into_iter().chain((0..8).map(|object| 1 << object));
@@ -67,6 +70,7 @@ fn every_hazard_is_found_by_those_who_have_not_seen_it_yet() {
 
 #[test]
 fn every_mutation_is_made_by_those_who_see_nothing_yet() {
+    let mut missed = BTreeSet::new();
     for mutation in MUTATIONS {
         for (example, gap) in
             mutation.mutated.iter().flat_map(|example| gaps().map(move |gap| (example, gap)))
@@ -78,14 +82,12 @@ fn every_mutation_is_made_by_those_who_see_nothing_yet() {
                 world.mutate(review.body()).await
             });
             let is_logged = answer["auditAnnotations"].get(mutation.id).is_some();
-            assert!(
-                is_logged && !answer["patch"].is_null(),
-                "{}: {}: {answer}",
-                mutation.id,
-                example.title
-            );
+            if !is_logged || answer["patch"].is_null() {
+                missed.insert(mutation.id);
+            }
         }
     }
+    assert_eq!(missed, BTreeSet::from(MUTATIONS_THAT_NEED_TO_SEE));
 }
 
 /// A wrong tenant would be worse than none: the user who reserves gets a warning, and is not held up.

@@ -80,6 +80,10 @@ pub fn decide_move(seen: &MoveEvidence<'_>, journal: &Journal) -> MoveStep {
         }
         None => return unrecorded(seen, journal),
     }
+    // A person has given it to another claim, which may be gone again: its data is not that of the move.
+    if let Some(key) = volume.reservation.key().filter(|key| !journal.concerns(key)) {
+        return MoveStep::Stop(MoveProblem::GivenAway(volume.name.clone(), key.clone()));
+    }
     let Reservation::Held(key, uid) = &volume.reservation else {
         return without_holder(seen, journal);
     };

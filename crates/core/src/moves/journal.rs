@@ -68,6 +68,11 @@ impl Journal {
         self.undone(&later.begun_on) == *later
     }
 
+    /// Returns whether the move takes the volume from this claim, or gives it to it.
+    pub fn concerns(&self, key: &ClaimKey) -> bool {
+        *key == self.origin || key == self.goal.claim() || self.abandoned() == Some(key)
+    }
+
     /// Returns the claim to which the volume was going before the move was undone.
     pub fn abandoned(&self) -> Option<&ClaimKey> {
         match &self.direction {

@@ -23,6 +23,8 @@ pub enum MoveProblem {
     OtherMove(ClaimKey),
     /// The volume has changed since the move was planned.
     Changed(VolumeName),
+    /// The volume was given to this claim since, which is none of the move.
+    GivenAway(VolumeName, ClaimKey),
     /// The journal was removed before the move had ended.
     JournalGone(VolumeName),
     /// The claim of the volume is gone, and its reclaim policy is not Retain.
@@ -125,6 +127,13 @@ impl fmt::Display for MoveProblem {
                 f,
                 "PV {:?} has changed since the move was planned; its PVC, or a reclaim policy that was just set, would be lost; \
                  run the command again",
+                volume.as_str()
+            ),
+            Self::GivenAway(volume, claim) => write!(
+                f,
+                "PV {:?} was given to PVC \"{claim}\" after the move had begun, and the data of that PVC would be moved; to end the \
+                 move where the PV is, remove its record: kubectl annotate pv {volume} bindery.dev/move- ; the reclaim policy stays \
+                 Retain",
                 volume.as_str()
             ),
             Self::JournalGone(volume) => write!(

@@ -90,14 +90,12 @@ pub fn resumption_problem(
 /// Returns whether the volume is reserved for a claim of the move. A person may have given it to another one since, and that
 /// one may be gone again.
 fn is_of_move(reservation: &Reservation, journal: &Journal) -> bool {
-    let is_other_end =
-        |key: &ClaimKey| key == journal.goal.claim() || journal.abandoned() == Some(key);
     match reservation {
-        Reservation::Held(key, uid) if *key == journal.origin => {
-            journal.origin_uid.as_ref() == Some(uid) || is_other_end(key)
+        // A claim of the same name that was created since.
+        Reservation::Held(key, uid) if *key == journal.origin && key != journal.goal.claim() => {
+            journal.origin_uid.as_ref() == Some(uid)
         }
-        Reservation::Held(key, _) => is_other_end(key),
-        Reservation::Named(key) => *key == journal.origin || is_other_end(key),
+        Reservation::Held(key, _) | Reservation::Named(key) => journal.concerns(key),
         Reservation::Free | Reservation::Incomplete(..) => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Moves step by step.
 
 use super::world::{World, key};
-use crate::model::{ReclaimPolicy, Reservation};
+use crate::model::{ReclaimPolicy, Reservation, Uid, VolumeName};
 use crate::moves::{Direction, Goal, Journal, MoveProblem, MoveStep, MoveWaiting, MoveWrite};
 
 fn world() -> (World, Journal) {
@@ -148,6 +148,24 @@ fn a_claim_that_got_the_volume_during_the_move_is_not_deleted() {
     world.volumes[0].moved.reservation = Reservation::Held(key("d"), uid);
     world.touch(0);
     assert!(world.bind());
-    let changed = MoveStep::Stop(MoveProblem::Changed(name));
-    assert_eq!(world.decide(0, None).unwrap().step, changed);
+    let given_away = MoveStep::Stop(MoveProblem::GivenAway(name, key("d")));
+    assert_eq!(world.decide(0, None).unwrap().step, given_away);
+}
+
+#[test]
+fn a_volume_that_was_given_to_a_third_claim_meanwhile_stays_there() {
+    let (mut world, journal) = world();
+    for _ in 0..2 {
+        let decided = world.decide(0, Some(&journal)).unwrap();
+        assert!(world.write(&decided));
+    }
+    let gone = Reservation::Held(key("x"), Uid::new("x1"));
+    for given in [Reservation::Named(key("x")), gone] {
+        world.volumes[0].moved.reservation = given;
+        for resumed in [journal.clone(), undone(&world, &journal)] {
+            let step = run(&mut world.clone(), &resumed);
+            let given_away = MoveProblem::GivenAway(VolumeName::new("pv-a"), key("x"));
+            assert_eq!(step, Some(MoveStep::Stop(given_away)));
+        }
+    }
 }

@@ -211,7 +211,8 @@ pub(crate) const BINDERY_CONTROLLER: Persona = Persona {
 
 /// The same with the rights by which it resumes moves.
 pub(crate) const BINDERY_MOVER: Persona = Persona {
-    name: "bindery-mover",
+    // Not that of an object of an installation: after that is uninstalled, none of its name is left.
+    name: "mover",
     user: "system:serviceaccount:bindery:bindery-mover",
     groups: &["system:serviceaccounts", "system:serviceaccounts:bindery"],
     roles: &[BINDS, MOVES],

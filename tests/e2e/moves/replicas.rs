@@ -2,6 +2,7 @@
 //! gets its own volume back. By hand, with `spec.claimRef` cleared on all volumes, replicas get those of others.
 
 use std::collections::BTreeMap;
+use std::thread;
 
 use hyper::Method;
 use serde_json::{Value, json};
@@ -28,9 +29,26 @@ kind: Config
 trash: {keep: 1h, soft: true}
 ";
 
-/// How often all claims are deleted.
+/// How often all claims of a StatefulSet are deleted.
 fn rounds() -> usize {
     if extent().is_full { 50 } else { 5 }
+}
+
+/// How many `StatefulSet`s at a time. With `--full`, a thousand times all claims of one are deleted.
+fn sets() -> usize {
+    if extent().is_full { 20 } else { 1 }
+}
+
+/// Does the same with several `StatefulSet`s at a time, whose volumes have this reclaim policy.
+fn with_each_set(plane: &Plane, case: &str, policy: &str, work: impl Fn(&Replicas<'_>) + Sync) {
+    let work = |number: usize| work(&Replicas::start(plane, &format!("{case}-{number}"), policy));
+    thread::scope(|scope| {
+        let running: Vec<_> = (0..sets()).map(|number| scope.spawn(move || work(number))).collect();
+        for set in running {
+            // With what it has said itself.
+            set.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    });
 }
 
 /// A StatefulSet of which each replica has a volume.
@@ -188,58 +206,64 @@ fn is_pending(claim: &Value) -> bool {
 
 fn a_rescue_gives_each_replica_its_own_volume() {
     let plane = Plane::start(Peers::Everyone).unwrap_or_else(|error| panic!("{error}"));
-    let replicas = Replicas::start(&plane, "replicas", "Retain");
+    with_each_set(&plane, "replicas", "Retain", |replicas| {
+        for round in 0..rounds() {
+            rescued(replicas, round);
+        }
+    });
+}
+
+fn rescued(replicas: &Replicas<'_>, round: usize) {
     let namespace = format!("ns/{}", replicas.scene.objects.namespace());
-    for round in 0..rounds() {
-        let before = replicas.lose_all_claims();
-        if round % 2 == 0 {
-            // While the controller creates the claims: some may be rescued, and none has another volume.
-            let raced = replicas.scene.bindery(&["rescue", &namespace]);
-            for (name, volume) in replicas.volumes() {
-                let is_own = volume == replicas.scene.objects.name(&name);
-                assert!(is_own || volume.is_empty(), "{name} has {volume}: {raced:?}");
-            }
-        } else {
-            replicas.until_new("all claims are Pending", &before, is_pending);
-            let errors = replicas.scene.bindery(&["rescue", &namespace]).expect_failed(1);
-            assert!(errors.contains("delete that PVC"), "{errors}");
-            assert!(errors.contains("scale its workload to 0"), "{errors}");
+    let before = replicas.lose_all_claims();
+    if round.is_multiple_of(2) {
+        // While the controller creates the claims: some may be rescued, and none has another volume.
+        let raced = replicas.scene.bindery(&["rescue", &namespace]);
+        for (name, volume) in replicas.volumes() {
+            let is_own = volume == replicas.scene.objects.name(&name);
+            assert!(is_own || volume.is_empty(), "{name} has {volume}: {raced:?}");
         }
-        replicas.scale(0);
-        replicas.delete_all("persistentvolumeclaims");
-        eventually("no claim is left", PATIENCE, || {
-            let left = replicas.uids();
-            if left.values().all(String::is_empty) { Ok(()) } else { Err(format!("{left:?}")) }
-        });
-        for name in claim_names() {
-            replicas.until_released(&name);
-        }
-        replicas.scene.bindery(&["rescue", &namespace]).expect_ok();
-        let rescued = replicas.uids();
-        replicas.scale(REPLICAS);
-        assert_eq!(replicas.volumes(), replicas.own(), "round {round}");
-        assert_eq!(replicas.uids(), rescued, "round {round}");
-        for name in claim_names() {
-            replicas.expect_rescued(&name);
-        }
+    } else {
+        replicas.until_new("all claims are Pending", &before, is_pending);
+        let errors = replicas.scene.bindery(&["rescue", &namespace]).expect_failed(1);
+        assert!(errors.contains("delete that PVC"), "{errors}");
+        assert!(errors.contains("scale its workload to 0"), "{errors}");
+    }
+    replicas.scale(0);
+    replicas.delete_all("persistentvolumeclaims");
+    eventually("no claim is left", PATIENCE, || {
+        let left = replicas.uids();
+        if left.values().all(String::is_empty) { Ok(()) } else { Err(format!("{left:?}")) }
+    });
+    for name in claim_names() {
+        replicas.until_released(&name);
+    }
+    replicas.scene.bindery(&["rescue", &namespace]).expect_ok();
+    let rescued = replicas.uids();
+    replicas.scale(REPLICAS);
+    assert_eq!(replicas.volumes(), replicas.own(), "round {round}");
+    assert_eq!(replicas.uids(), rescued, "round {round}");
+    for name in claim_names() {
+        replicas.expect_rescued(&name);
     }
 }
 
 fn the_trash_gives_each_replica_its_own_volume() {
     let plane = Plane::start(Peers::Everyone).unwrap_or_else(|error| panic!("{error}"));
-    let replicas = Replicas::start(&plane, "soft-replicas", "Delete");
     let trash = Trash::on(&plane, Binder::InTree, SOFT);
     let _controller = trash.start();
-    for round in 0..rounds() {
-        for name in claim_names() {
-            trash.until_held(&replicas.scene.objects.name(&name));
+    with_each_set(&plane, "soft-replicas", "Delete", |replicas| {
+        for round in 0..rounds() {
+            for name in claim_names() {
+                trash.until_held(&replicas.scene.objects.name(&name));
+            }
+            let before = replicas.lose_all_claims();
+            replicas.until_new("all claims are Bound", &before, |claim| {
+                claim["status"]["phase"] == "Bound"
+            });
+            assert_eq!(replicas.volumes(), replicas.own(), "round {round}");
         }
-        let before = replicas.lose_all_claims();
-        replicas.until_new("all claims are Bound", &before, |claim| {
-            claim["status"]["phase"] == "Bound"
-        });
-        assert_eq!(replicas.volumes(), replicas.own(), "round {round}");
-    }
+    });
 }
 
 /// How many claims get the volume of another one.

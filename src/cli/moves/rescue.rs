@@ -57,7 +57,8 @@ impl Rescue<'_> {
         let is_bound = stored.moved.phase == VolumePhase::Bound;
         if stored.recorded.is_none() && is_bound && !is_terminating(&stored) {
             return Err(impossible(format!(
-                "PV {:?} is Bound: its PVC was not deleted; to move it, use: bindery transfer",
+                "PV {:?} is Bound: its PVC was not deleted, or the binder has not seen that yet; to move it, use: bindery \
+                 transfer; if its PVC is gone, run the same command again",
                 name.as_str()
             )));
         }
@@ -116,8 +117,8 @@ async fn of_claim(
         Ok([stored]) => Ok(vec![PlannedMove::rescue(stored, goal(key, to))?]),
         Err(left) if left.is_empty() && is_bound(requests, key).await? => Ok(Vec::new()),
         Err(left) if left.is_empty() => Err(impossible(format!(
-            "no PV is left from a deleted PVC \"{key}\"; it exists, or its PV was deleted with it; `bindery explain \
-             pvc/{key}` shows which"
+            "no PV is released from a deleted PVC \"{key}\"; it exists, its PV was deleted with it, or the binder has not seen yet \
+             that it is gone; `bindery explain pvc/{key}` shows which; if it is gone, run the same command again"
         ))),
         Err(left) => Err(impossible(format!(
             "{} PVs are left from PVCs \"{key}\" that were deleted one after another: {}; rescue the one with the data \
@@ -152,7 +153,8 @@ async fn of_namespace(
     }
     if moves.is_empty() {
         return Err(impossible(format!(
-            "no PV is left from a deleted PVC of Namespace {namespace:?}{labels}; nothing can be rescued"
+            "no PV is released from a deleted PVC of Namespace {namespace:?}{labels}; the binder releases a PV a moment after its \
+             PVC is gone; if one was deleted just now, run the same command again"
         )));
     }
     unambiguous(moves)

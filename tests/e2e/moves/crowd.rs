@@ -125,7 +125,7 @@ fn until_held(controller: &Controller) {
     });
 }
 
-/// The requests about volumes and claims that the API server has counted. Nobody else makes any meanwhile.
+/// The requests about volumes and claims that the API server has counted. No other client makes any meanwhile.
 #[derive(Debug)]
 struct Requests {
     gets: u64,

@@ -66,7 +66,7 @@ fn a_deleted_claim_is_rescued_with_its_data() {
     let again = scene.bindery(&["rescue", &claim]).expect_ok();
     assert_eq!(again, "nothing is left to do: the move has ended\n");
     let errors = scene.bindery(&["rescue", &format!("pvc/{from}/none")]).expect_failed(1);
-    assert!(errors.contains("no PV is left"), "{errors}");
+    assert!(errors.contains("no PV is released"), "{errors}");
     let bound = format!("pv/{}", scene.objects.name("one"));
     let errors = scene.bindery(&["rescue", &bound, "--to", &format!("{from}/other")]);
     let errors = errors.expect_failed(1);

@@ -4,9 +4,8 @@ use serde_json::Value;
 
 use super::error::MoveError;
 use super::requests::{MoveRequests, StoredClaim, StoredVolume, Written};
-use crate::api::moves::{
-    claim_copy, claim_from, fence_patch, finish_patch, record_patch, recorded_copy, reserve_patch,
-};
+use super::write_request::WriteRequest;
+use crate::api::moves::{claim_copy, recorded_copy};
 use crate::model::{ClaimKey, Reservation, VolumeName};
 use crate::moves::{
     ClaimRead, ClaimUsers, Goal, Journal, MoveEvidence, MoveProblem, MoveRead, MoveStep,
@@ -179,32 +178,16 @@ impl<'a> Seen<'a> {
     }
 
     async fn write(&self, write: &MoveWrite) -> Result<Written, MoveError> {
-        let (requests, volume, journal) = (self.requests, &self.stored.moved, &self.journal);
-        match write {
-            MoveWrite::Record => {
-                let copy = new_copy(requests, &self.stored).await?;
-                let patch = record_patch(volume, journal, copy.as_ref());
-                requests.patch_volume(&volume.name, &patch).await
-            }
-            MoveWrite::DeleteClaim(key, uid, version) => {
-                requests.delete_claim(key, uid, version).await
-            }
-            MoveWrite::CreateClaim(key) => {
-                let manifest = claim_from(&self.stored.object, &volume.name, key);
-                requests.create_claim(key, &manifest).await
-            }
-            MoveWrite::Reserve(key, uid) => {
-                let patch = reserve_patch(volume, key, uid);
-                requests.patch_volume(&volume.name, &patch).await
-            }
-            MoveWrite::Fence(key, uid, version) => {
-                requests.patch_claim(key, &fence_patch(uid, version, journal)).await
-            }
-            MoveWrite::Finish => {
-                let patch = finish_patch(volume, journal);
-                requests.patch_volume(&volume.name, &patch).await
-            }
-        }
+        let copy = match write {
+            MoveWrite::Record => new_copy(self.requests, &self.stored).await?,
+            MoveWrite::DeleteClaim(..)
+            | MoveWrite::CreateClaim(_)
+            | MoveWrite::Reserve(..)
+            | MoveWrite::Fence(..)
+            | MoveWrite::Finish => None,
+        };
+        let request = WriteRequest::of_move(write, &self.stored, &self.journal, copy.as_ref());
+        request.send(self.requests).await
     }
 }
 
@@ -213,12 +196,21 @@ pub(super) async fn new_copy(
     requests: &MoveRequests,
     stored: &StoredVolume,
 ) -> Result<Option<Value>, MoveError> {
-    let has_copy = stored.recorded.is_some() && recorded_copy(&stored.object).is_some();
-    let Reservation::Held(key, uid) = &stored.moved.reservation else { return Ok(None) };
-    if has_copy {
+    let Reservation::Held(key, _) = &stored.moved.reservation else { return Ok(None) };
+    if has_copy(stored) {
         return Ok(None);
     }
-    let claim = requests.claim(key).await?;
-    let claim = claim.filter(|claim| claim.claim.uid.as_ref() == Some(uid));
-    Ok(claim.map(|claim| claim_copy(&claim.object)))
+    Ok(copy_of(stored, requests.claim(key).await?.as_ref()))
+}
+
+fn has_copy(stored: &StoredVolume) -> bool {
+    stored.recorded.is_some() && recorded_copy(&stored.object).is_some()
+}
+
+/// Returns the copy that the first write of a move records of `holder`, the claim of the name in `spec.claimRef`; nothing
+/// under the same conditions.
+pub fn copy_of(stored: &StoredVolume, holder: Option<&StoredClaim>) -> Option<Value> {
+    let uid = stored.moved.reservation.uid().filter(|_| !has_copy(stored))?;
+    let holder = holder.filter(|holder| holder.claim.uid.as_ref() == Some(uid))?;
+    Some(claim_copy(&holder.object))
 }

@@ -11,7 +11,7 @@ use crate::moves::{
 };
 
 /// Whether a move can begin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Beginning {
     /// The problems that prevent it; empty if it can begin.
     pub problems: Vec<MoveProblem>,
@@ -19,6 +19,10 @@ pub struct Beginning {
     pub replacement: Vec<ReplacementWrite>,
     /// The writes that it would make.
     pub writes: Vec<MoveWrite>,
+    /// The claim that has the volume.
+    pub holder: Option<StoredClaim>,
+    /// The claim to which it leads.
+    pub target: Option<StoredClaim>,
 }
 
 /// Returns whether a move can begin with `journal`, and with which writes. `is_replaced` says whether its volume, which is
@@ -39,14 +43,15 @@ pub async fn beginning(
         // Whether there are other problems cannot all be read.
         let not_permitted = missing_permissions.into_iter().map(MoveProblem::NotPermitted);
         let problems = not_permitted.collect();
-        return Ok(Beginning { problems, replacement: Vec::new(), writes: Vec::new() });
+        return Ok(Beginning { problems, ..Beginning::default() });
     }
     let holder = holder(requests, stored).await?;
     let (users, recreator) = match (holder_key(stored), &holder) {
         (Some(key), Some(_)) => (requests.users(key).await?, requests.recreator(key).await?),
         (Some(_) | None, _) => (ClaimUsers::Pods(Vec::new()), None),
     };
-    let target = StoredClaim::state(requests.claim(target_key).await?.as_ref());
+    let stored_target = requests.claim(target_key).await?;
+    let target = StoredClaim::state(stored_target.as_ref());
     let namespace = requests.namespace(&target_key.namespace).await?;
     // In a namespace that is gone, or under a name that is taken, every creation is denied.
     let can_ask = namespace.is_some() && target == ClaimRead::Absent;
@@ -79,7 +84,7 @@ pub async fn beginning(
         problems.extend(replacement_problem(&stored.volume));
         problems.extend(replacement_denial(requests, stored).await?);
     }
-    Ok(Beginning { problems, replacement, writes })
+    Ok(Beginning { problems, replacement, writes, holder, target: stored_target })
 }
 
 /// Why the API server would not create the volume again; nothing if it would, or has.

@@ -1,19 +1,20 @@
-//! The requests of exports and imports.
+//! The requests of exports and imports, and what the API server says of a request before it is made.
 
 use std::collections::BTreeMap;
 
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::error::MoveError;
 use super::requests::{
-    FIELD_MANAGER, MoveRequests, StoredClaim, VOLUMES, Written, failed, volume_text, written,
+    FIELD_MANAGER, MoveRequests, StoredClaim, VOLUMES, Written, claim_text, claims_path, failed,
+    unreadable, volume_text, written,
 };
 use crate::api::claim::claim;
 use crate::api::node::node;
 use crate::api::pods::any_pod;
 use crate::client::request::escaped;
-use crate::model::{Node, VolumeName};
+use crate::model::{ClaimKey, Node, VolumeName};
 
 impl MoveRequests {
     /// Returns the claims of a namespace.
@@ -122,6 +123,44 @@ impl MoveRequests {
                 | MoveError::VolumeGone(_)) => Err(error),
             },
         }
+    }
+
+    /// Returns why the API server would not create a claim; nothing if it would.
+    ///
+    /// # Errors
+    ///
+    /// There was no answer.
+    pub async fn creation_denial(
+        &self,
+        key: &ClaimKey,
+        manifest: &Value,
+    ) -> Result<Option<String>, MoveError> {
+        let path = format!("{}?dryRun=All", claims_path(&key.namespace));
+        match self.send(Method::POST, &path, Some(manifest)).await {
+            Ok(_) => Ok(None),
+            Err(error) => match failed(claim_text(key), error) {
+                MoveError::Rejected { reason, .. } => Ok(Some(reason)),
+                error @ (MoveError::Request { .. }
+                | MoveError::Unreadable { .. }
+                | MoveError::Journal { .. }
+                | MoveError::VolumeGone(_)) => Err(error),
+            },
+        }
+    }
+
+    /// Returns the account of these requests as `userInfo`, as a `SelfSubjectReview` answers it.
+    ///
+    /// # Errors
+    ///
+    /// There was no answer.
+    pub async fn user_info(&self) -> Result<Value, MoveError> {
+        let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+        let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+        let what = "the name of this account";
+        let answer = self.send(Method::POST, path, Some(&review)).await;
+        let answer = answer.map_err(|error| failed(what.to_owned(), error))?;
+        let mut answer: Value = serde_json::from_str(&answer).map_err(unreadable(what))?;
+        Ok(answer["status"]["userInfo"].take())
     }
 }
 

@@ -13,8 +13,9 @@ mod replace;
 mod requests;
 mod resume;
 mod tombstones;
+mod write_request;
 
-pub use advance::{Advance, advance};
+pub use advance::{Advance, advance, copy_of};
 pub use begin::{Beginning, beginning};
 pub use error::MoveError;
 pub use import::{ImportAdvance, ImportOrder, advance_import, import_target, read_pair};
@@ -23,3 +24,4 @@ pub use replace::{ReplacementAdvance, advance_replacement, is_replacement_of, va
 pub use requests::{MoveRequests, Permission, StoredClaim, StoredVolume, Written};
 pub use resume::{Resumption, resume};
 pub use tombstones::{DeletedVolume, record_deleted};
+pub use write_request::WriteRequest;

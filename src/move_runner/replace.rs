@@ -5,9 +5,8 @@ use serde_json::json;
 use super::advance::new_copy;
 use super::error::MoveError;
 use super::requests::{MoveRequests, StoredClaim, StoredVolume, Written};
-use crate::api::moves::{
-    is_replacement, record_patch, recorded_copy_of, replaced, replacement_manifest,
-};
+use super::write_request::WriteRequest;
+use crate::api::moves::{is_replacement, replaced};
 use crate::model::{Reservation, VolumeName};
 use crate::moves::{
     ClaimRead, ClaimUsers, Journal, MoveProblem, MoveWaiting, ReplacementEvidence, ReplacementRead,
@@ -123,28 +122,23 @@ impl Seen {
         journal: &Journal,
         write: &ReplacementWrite,
     ) -> Result<Written, MoveError> {
-        if let (ReplacementWrite::Record, Some(stored)) = (write, &self.stored) {
-            let copy = replaced(&stored.object)
-                .and_then(|(_, uid)| recorded_copy_of(&stored.object, &uid.to_string()));
-            let patch = record_patch(&stored.moved, journal, copy.as_ref());
-            return requests.patch_volume(&self.name, &patch).await;
-        }
-        // The others follow from the former volume.
-        let Some(former) = &self.former else { return Ok(Written::Stale) };
-        match write {
-            ReplacementWrite::Retain => {
-                let copy = new_copy(requests, former).await?;
-                let patch = record_patch(&former.moved, journal, copy.as_ref());
-                requests.patch_volume(&former.moved.name, &patch).await
-            }
-            ReplacementWrite::Create => {
-                let manifest = replacement_manifest(&former.object, &self.name, &former.moved.uid);
-                requests.create_volume(&self.name, &manifest).await
-            }
-            ReplacementWrite::Record => Ok(Written::Stale),
-            ReplacementWrite::DeleteClaim(key, uid, version) => {
-                requests.delete_claim(key, uid, version).await
-            }
+        let former = self.former.as_ref();
+        let copy = match (write, former) {
+            (ReplacementWrite::Retain, Some(former)) => new_copy(requests, former).await?,
+            (
+                ReplacementWrite::Retain
+                | ReplacementWrite::Create
+                | ReplacementWrite::Record
+                | ReplacementWrite::DeleteClaim(..),
+                _,
+            ) => None,
+        };
+        let replacement = (&self.name, self.stored.as_ref());
+        let request =
+            WriteRequest::of_replacement(write, former, replacement, journal, copy.as_ref());
+        match request {
+            Some(request) => request.send(requests).await,
+            None => Ok(Written::Stale),
         }
     }
 }

@@ -77,6 +77,16 @@ impl StoredVolume {
 }
 
 impl StoredVolume {
+    /// Returns what a volume (its JSON) says.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub fn of(object: &Value) -> Result<Self, MoveError> {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        Self::read(&object.to_string()).map_err(unreadable(&volume_text(&VolumeName::new(name))))
+    }
+
     /// Returns a volume that is gone as it is read once it is created again.
     ///
     /// # Errors
@@ -87,7 +97,7 @@ impl StoredVolume {
         object["metadata"]["uid"] = json!(left.uid);
         object["metadata"]["resourceVersion"] = json!("0");
         object["status"] = json!({"phase": if is_claim_there { "Bound" } else { "Available" }});
-        Self::read(&object.to_string()).map_err(unreadable(&volume_text(&left.name())))
+        Self::of(&object)
     }
 
     /// Returns the volume if its journal can be read.
@@ -339,29 +349,6 @@ impl MoveRequests {
         written(sent, || format!("the creation of {}", claim_text(key)))
     }
 
-    /// Returns why the API server would not create a claim; nothing if it would.
-    ///
-    /// # Errors
-    ///
-    /// There was no answer.
-    pub async fn creation_denial(
-        &self,
-        key: &ClaimKey,
-        manifest: &Value,
-    ) -> Result<Option<String>, MoveError> {
-        let path = format!("{}?dryRun=All", claims_path(&key.namespace));
-        match self.send(Method::POST, &path, Some(manifest)).await {
-            Ok(_) => Ok(None),
-            Err(error) => match failed(claim_text(key), error) {
-                MoveError::Rejected { reason, .. } => Ok(Some(reason)),
-                error @ (MoveError::Request { .. }
-                | MoveError::Unreadable { .. }
-                | MoveError::Journal { .. }
-                | MoveError::VolumeGone(_)) => Err(error),
-            },
-        }
-    }
-
     /// Deletes a claim if it still has this uid and version.
     ///
     /// # Errors
@@ -483,7 +470,7 @@ fn volume_path(name: &VolumeName) -> String {
     format!("{VOLUMES}/{}", escaped(name.as_str()))
 }
 
-fn claims_path(namespace: &str) -> String {
+pub(super) fn claims_path(namespace: &str) -> String {
     format!("/api/v1/namespaces/{}/persistentvolumeclaims", escaped(namespace))
 }
 
@@ -495,6 +482,6 @@ pub(super) fn volume_text(name: &VolumeName) -> String {
     format!("PV {:?}", name.as_str())
 }
 
-fn claim_text(key: &ClaimKey) -> String {
+pub(super) fn claim_text(key: &ClaimKey) -> String {
     format!("PVC \"{key}\"")
 }

@@ -366,6 +366,43 @@ fn a_review_without_a_request_is_rejected_for_every_user() {
 }
 
 #[test]
+fn reviews_are_judged_in_order_on_what_those_before_left() {
+    let folder = Folder::new();
+    folder.write("live.yaml", format!("kind: List\nitems: []\n{ALL_LISTED}"));
+    let review = |resource: &str, namespace: &str, dry_run: bool, object: Value| {
+        let request = json!({
+            "uid": "1", "operation": "CREATE", "dryRun": dry_run, "namespace": namespace,
+            "name": object["metadata"]["name"], "userInfo": {"username": "jane"}, "object": object,
+            "resource": {"group": "", "version": "v1", "resource": resource},
+        });
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    };
+    let size = json!({"storage": "1Gi"});
+    let volume = json!({
+        "metadata": {"name": "pv-a", "uid": "v"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "capacity": size, "storageClassName": "fast",
+            "nfs": {"server": "a", "path": "/a"},
+            "claimRef": {"namespace": "db", "name": "data"}},
+        "status": {"phase": "Pending"},
+    });
+    let claim = json!({
+        "metadata": {"name": "data", "namespace": "db", "uid": "c"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": size},
+            "storageClassName": "slow", "volumeMode": "Filesystem"},
+        "status": {"phase": "Pending"},
+    });
+    for (dry_run, code) in [(false, 1), (true, 0)] {
+        let claim = review("persistentvolumeclaims", "db", dry_run, claim.clone());
+        let volume = review("persistentvolumes", "", false, volume.clone());
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": [claim, volume]});
+        folder.write("reviews.json", list.to_string());
+        let checked = folder.run(&["check", "-f", "reviews.json", "--live", "live.yaml"]);
+        assert_eq!(checked.code, code, "{checked:?}");
+        assert_eq!(checked.stdout.contains("[prebind-class]"), !dry_run, "{checked:?}");
+    }
+}
+
+#[test]
 fn a_mistyped_volume_or_class_is_reported_with_the_similar_name() {
     let folder = Folder::new();
     let live = "kind: List\nitems:\n- kind: PersistentVolume\n  metadata: {name: pv-data-1}\n  spec: {capacity: \

@@ -71,6 +71,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         moves::interrupted::CASES,
         moves::resumption::CASES,
         moves::single_writes::CASES,
+        moves::shown::CASES,
         moves::released::CASES,
         moves::leaders::CASES,
         moves::deleted_volumes::CASES,

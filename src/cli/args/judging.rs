@@ -12,7 +12,8 @@ use super::output::Output;
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = "\
 What is judged: an object in --filename and in the base is an UPDATE, one only in --filename a \
-CREATE, one only in --old a DELETE. The base is --live if given, else --old.\n\n\
+CREATE, one only in --old a DELETE. The base is --live if given, else --old. AdmissionReviews are judged in order, each on \
+what those before it left: one that is denied, or has dryRun true, leaves nothing.\n\n\
 Results: denied, warned, audited, exempted, clean; api (the API server itself will deny it, as Kubernetes 1.36 does); \
 unverified (it depends on objects that --live does not show, or on the permissions of the requester). \
 An object is absent only if the dump holds a list of its kind (see bindery plan --help).\n\n\

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::Notation;
 use super::cluster::{ClusterArgs, duration};
 use crate::api::installation::Installation;
 
@@ -16,6 +17,9 @@ pub struct MoveArgs {
     /// Check everything and show each write, and make none.
     #[arg(long)]
     pub dry_run: bool,
+    /// Shows the writes as AdmissionReviews, in order: `bindery check -f -` judges them.
+    #[arg(short, long, value_name = "FORMAT", requires = "dry_run")]
+    pub output: Option<Notation>,
     /// How long to wait for other components between two steps. After it, the same command resumes the move.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2m")]
     pub timeout: Duration,

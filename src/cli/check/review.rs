@@ -8,8 +8,10 @@ use crate::api::review::ReviewError;
 use crate::cli::exit::Failure;
 use crate::cli::input::manifests::ReviewManifest;
 use crate::cli::input::manifests::field::wrong_field;
-use crate::cli::input::object_id::{ObjectKind, claim_key, cluster_key, namespace_key, volume_key};
-use crate::cli::judge::failure::unreviewable;
+use crate::cli::input::object_id::{
+    ObjectId, ObjectKind, claim_key, cluster_key, namespace_key, volume_key,
+};
+use crate::cli::judge::failure::{unreadable, unreviewable};
 use crate::cli::judge::findings::{FindingSubject, Origin, of_verdict};
 use crate::cli::judge::{ProposedChange, judge_review};
 use crate::rules::{Part, Ruling, User};
@@ -78,9 +80,26 @@ impl Run<'_> {
             let proposal = ProposedChange { key: key.clone(), old, new, part: Part::Main, user };
             found.extend(unverified::unseen_loss(&proposal, &self.known, about));
         }
+        let is_stored = request_is_stored(&body) && !found.iter().any(|one| one.result.is_denial());
         self.collected.add(about, found);
-        Ok(())
+        if is_stored { self.take_result(&key, &body["request"]["object"]) } else { Ok(()) }
     }
+
+    /// Takes in what a reviewed request leaves.
+    fn take_result(&mut self, key: &ObjectId, object: &Value) -> Result<(), Failure> {
+        let taken = if object.is_object() {
+            self.known.change(key, object.clone())
+        } else {
+            self.known.delete(key)
+        };
+        taken.map_err(|error| unreadable(&error))
+    }
+}
+
+/// Whether a request stores its result: not a dry run, and a write of an object itself.
+fn request_is_stored(review: &Value) -> bool {
+    let request = &review["request"];
+    request["dryRun"] != json!(true) && request["operation"] != "CONNECT"
 }
 
 fn text_of(value: &Value) -> String {

@@ -275,6 +275,14 @@ impl ProposedChange {
         }
     }
 
+    /// The AdmissionReview that the API server would send for a request that stores its result.
+    pub(in crate::cli) fn review(&self) -> Value {
+        // It was written by this program.
+        let mut review: Value = serde_json::from_slice(&self.body()).unwrap_or_default();
+        review["request"]["dryRun"] = json!(false);
+        review
+    }
+
     /// The AdmissionReview that the API server would send.
     pub fn body(&self) -> Vec<u8> {
         let (resource, _) = spelling(self.resource(), Operation::Update);

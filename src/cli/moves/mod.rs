@@ -15,6 +15,7 @@ mod planned;
 pub(super) mod release;
 mod rescue;
 pub(super) mod retain;
+mod reviews;
 mod words;
 
 use self::labels::LabelTerms;

@@ -5,14 +5,16 @@ use std::time::Duration;
 use super::parallel::for_each;
 use super::patience::{Patience, repeated};
 use super::planned::{PlannedMove, Preparation, impossible};
+use super::reviews::{reviews, user};
 use super::words;
 use crate::api::moves::hand_over;
 use crate::api::tombstone::TombstoneRecord;
-use crate::cli::args::MoveArgs;
+use crate::cli::args::{MoveArgs, Notation};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::{print, readable};
+use crate::cli::render;
 use crate::move_runner::{
-    Advance, MoveRequests, RecreateAdvance, ReplacementAdvance, StoredVolume, advance,
+    Advance, Beginning, MoveRequests, RecreateAdvance, ReplacementAdvance, StoredVolume, advance,
     advance_recreation, advance_replacement, beginning,
 };
 use crate::moves::{Journal, MoveProblem, MoveWrite, recreation_problem};
@@ -27,13 +29,13 @@ pub(super) async fn perform(
         print("nothing is left to do: the move has ended\n")?;
         return Ok(Exit::Clean);
     }
-    let previews = previews(requests, moves).await?;
+    let moves = begin(requests, moves).await?;
     if arguments.dry_run {
-        print(&readable(&previews))?;
-        return Ok(Exit::Clean);
+        return show(requests, &moves, arguments.output).await;
     }
+    let moves: Vec<PlannedMove> = moves.into_iter().map(|(planned, _)| planned).collect();
     let (requests, timeout) = (requests.clone(), arguments.timeout);
-    let ended = for_each(moves, move |planned| {
+    let ended = for_each(&moves, move |planned| {
         let requests = requests.clone();
         async move { perform_one(&requests, &planned, timeout).await }
     });
@@ -43,12 +45,36 @@ pub(super) async fn perform(
     Err(Failure { exit: first.exit, message: messages.join("\n") })
 }
 
-/// The writes of all moves, as text.
+/// Shows the writes of all moves.
+async fn show(
+    requests: &MoveRequests,
+    moves: &[(PlannedMove, Beginning)],
+    notation: Option<Notation>,
+) -> Result<Exit, Failure> {
+    let Some(notation) = notation else {
+        let preview = |(planned, beginning): &(PlannedMove, Beginning)| {
+            words::preview(planned, &beginning.replacement, &beginning.writes)
+        };
+        print(&readable(&moves.iter().map(preview).collect::<String>()))?;
+        return Ok(Exit::Clean);
+    };
+    let reviews = reviews(moves, &user(&requests.user_info().await?))?;
+    print(&match notation {
+        Notation::Yaml => render::yaml(&reviews)?,
+        Notation::Json => render::json(&reviews)?,
+    })?;
+    Ok(Exit::Clean)
+}
+
+/// Reads what the beginning of each move depends on.
 ///
 /// # Errors
 ///
 /// Every problem of any of them, a line each: then none begins.
-async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<String, Failure> {
+async fn begin(
+    requests: &MoveRequests,
+    moves: &[PlannedMove],
+) -> Result<Vec<(PlannedMove, Beginning)>, Failure> {
     let requests = requests.clone();
     let checked = for_each(moves, move |planned| {
         let requests = requests.clone();
@@ -62,10 +88,9 @@ async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<Stri
             Ok(beginning)
         }
     });
-    let (mut text, mut problems) = (String::new(), Vec::new());
+    let (mut begun, mut problems) = (Vec::new(), Vec::new());
     for (beginning, planned) in checked.await.into_iter().zip(moves) {
         let beginning = beginning?;
-        text += &words::preview(planned, &beginning.replacement, &beginning.writes);
         // A move that has begun is resumed: what it waits for shows on the way. But its journal may have been written by an
         // account without these rights.
         let found = beginning.problems.iter().filter(|problem| {
@@ -80,9 +105,10 @@ async fn previews(requests: &MoveRequests, moves: &[PlannedMove]) -> Result<Stri
         });
         problems.extend(found.map(ToString::to_string));
         problems.extend(handed_over(&planned.stored));
+        begun.push((planned.clone(), beginning));
     }
     problems.dedup();
-    if problems.is_empty() { Ok(text) } else { Err(impossible(problems.join("\n"))) }
+    if problems.is_empty() { Ok(begun) } else { Err(impossible(problems.join("\n"))) }
 }
 
 /// Why a volume cannot be created again; nothing if it can be, or is.

@@ -10,6 +10,7 @@ pub(crate) mod replicas;
 pub(crate) mod restores;
 pub(crate) mod resumption;
 mod scene;
+pub(crate) mod shown;
 pub(crate) mod single_writes;
 pub(crate) mod thieves;
 pub(crate) mod tombstones;

@@ -29,7 +29,7 @@ pub use import::{
     ImportedVolume, MadeVolume, decide_import, import_problems,
 };
 pub use journal::{Direction, Goal, Journal};
-pub use preview::move_preview;
+pub use preview::{created_uid, move_preview};
 pub use problem::MoveProblem;
 pub use replacement::{
     ReplacementEvidence, ReplacementRead, ReplacementStep, ReplacementWrite, decide_replacement,

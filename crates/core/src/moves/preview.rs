@@ -11,6 +11,12 @@ use crate::model::{
 /// Writes of a move at most: one of each kind.
 const WRITES_COUNT_MAX: usize = 6;
 
+/// Returns the uid that stands for the one of the claim that is created for this volume, or of the volume itself if it is
+/// created: nothing says yet which they will be.
+pub fn created_uid(volume: &VolumeName) -> Uid {
+    Uid::new(format!("created-for-{volume}"))
+}
+
 /// Returns the writes that the move would make, in order. `recorded` is the journal on the volume.
 pub fn move_preview(seen: &BeginEvidence<'_>, recorded: Option<&Journal>) -> Vec<MoveWrite> {
     let mut world = Preview {
@@ -94,7 +100,7 @@ impl Preview {
 
 fn created(volume: &VolumeName) -> ClaimRead {
     ClaimRead::Present(LiveClaim {
-        uid: Uid::new("created"),
+        uid: created_uid(volume),
         version: ResourceVersion::new(""),
         volume: Some(volume.clone()),
         deletion: Deletion::NotAsked,

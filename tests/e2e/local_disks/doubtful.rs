@@ -120,6 +120,8 @@ fn a_disk_whose_volume_was_deleted_by_hand_is_held_and_its_data_stays() {
     }
     fs::remove_dir(scene.disks.path("fast/vol1/folder")).unwrap();
     fs::remove_dir(scene.disks.path("fast/vol1/lost+found")).unwrap();
+    // It is Lost, and would bind the new volume, which has the former one's name.
+    scene.delete_claim("data");
     drop(local);
     let _local = scene.start();
     scene.volume("fast/vol1", "Available", &uid(&volume));

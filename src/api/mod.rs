@@ -1,5 +1,6 @@
 //! API objects, reviews, patches and registrations, to and from the model. It decides nothing.
 
+pub mod admission_policy;
 pub mod attachment;
 pub mod bounded;
 pub mod bundle;

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use clap::CommandFactory;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::args::{Bindery, Generate, GenerateArgs, Notation, WebhooksArgs};
+use super::args::{Bindery, Generate, GenerateArgs, Notation, PoliciesArgs, WebhooksArgs};
 use super::exit::{Exit, Failure};
 use super::{files, reference, render};
+use crate::api::admission_policy::admission_policies;
 use crate::api::registration::{Registration, WebhookTarget};
 use crate::rules::judging::parameters::guarded_labels;
 
@@ -15,6 +16,7 @@ use crate::rules::judging::parameters::guarded_labels;
 pub fn run(arguments: &GenerateArgs) -> Result<Exit, Failure> {
     let text = match &arguments.what {
         Generate::Webhooks(arguments) => webhooks(arguments)?,
+        Generate::Policies(arguments) => policies(arguments)?,
         Generate::Chart => printed(&for_chart(), Notation::Json)?,
         Generate::Rules => reference::index(),
         Generate::Cli => command_line(),
@@ -40,6 +42,27 @@ fn webhooks(arguments: &WebhooksArgs) -> Result<String, Failure> {
         tenant_label: configuration.policy.parameters.tenant_label.as_str().to_owned(),
     };
     printed(&registration, arguments.output)
+}
+
+/// The policies and their bindings, under the modes of the configuration.
+fn policies(arguments: &PoliciesArgs) -> Result<String, Failure> {
+    let configuration = files::configuration(arguments.config.as_deref())?;
+    let made = admission_policies(&configuration.policy, &configuration.own_controller);
+    match arguments.output {
+        Notation::Json => {
+            let items = made.iter().flat_map(|one| [json!(one.policy), json!(one.binding)]);
+            let items: Vec<Value> = items.collect();
+            render::json(&json!({"apiVersion": "v1", "kind": "List", "items": items}))
+        }
+        Notation::Yaml => {
+            let mut documents = Vec::new();
+            for one in &made {
+                documents.push(render::yaml(&one.policy)?);
+                documents.push(render::yaml(&one.binding)?);
+            }
+            Ok(documents.join("---\n"))
+        }
+    }
 }
 
 /// The two configurations of a registration.

@@ -372,6 +372,13 @@ fn the_test_may_look_and_make_dry_runs() {
             "rel-bindery",
             "get",
         ),
+        names("ClusterRole", &format!("{hooks}/validatingadmissionpolicies"), "*any*", "list"),
+        names(
+            "ClusterRole",
+            &format!("{hooks}/validatingadmissionpolicybindings"),
+            "*any*",
+            "list",
+        ),
         names("ClusterRole", "persistentvolumes", "*any*", "create"),
         names("Role", "secrets", "rel-bindery-tls", "get"),
         names("Role", "coordination.k8s.io/leases", "rel-bindery-controller", "get"),

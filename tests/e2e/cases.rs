@@ -4,7 +4,7 @@
 use crate::api_server::{conversation, quantities, validation, versions, yaml};
 use crate::binding::{controller, differential, failures, lifecycle, recycler, writes};
 use crate::control_plane::{lifetime, smoke};
-use crate::denials::{attacks, namespace_labels, rules};
+use crate::denials::{attacks, namespace_labels, policies, rules};
 use crate::installation::{certificates, install, overload};
 use crate::predictions::{
     backup, check, ci, claim_templates, explain, node_loss, overrides, pictures, tutorial,
@@ -27,6 +27,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         if is_full { &lengthy[..] } else { &[] },
         differential::CASES,
         rules::CASES,
+        policies::CASES,
         check::CASES,
         node_loss::CASES,
         storage_lifecycle::CASES,

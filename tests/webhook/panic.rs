@@ -19,6 +19,7 @@ static PLANTED: Rule = Rule {
         ..RuleOptions::DEFAULT
     },
     page: Page { hazard: "", consequence: "", instead: "" },
+    policy: bindery::rules::PolicyForm::NotExpressible("it is of a test"),
     denied: &[],
     allowed: &[],
     check,

@@ -396,6 +396,8 @@ pub struct GenerateArgs {
 pub enum Generate {
     /// The registrations for the API server.
     Webhooks(WebhooksArgs),
+    /// ValidatingAdmissionPolicies: what the API server can evaluate of the rules without the webhook.
+    Policies(PoliciesArgs),
     /// The registrations as the chart's templates read them, with placeholders for names.
     Chart,
     /// The table of rules and mutations, as Markdown. `bindery rule` prints the page of each.
@@ -432,6 +434,25 @@ pub struct WebhooksArgs {
     pub ca_file: Option<PathBuf>,
     /// Configuration of the webhook: the account of its controller, the Namespace labels by which overrides select, and
     /// tenancy.label. Generate again when they change.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Form of the output.
+    #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
+    pub output: Notation,
+}
+
+/// Arguments of `bindery generate policies`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+Rules that a single object can break are in ValidatingAdmissionPolicies, one for each resource and mode, with the sentences \
+of the rules. What a policy denies more or less than its rule, and which rules have none, says `bindery rule \
+<RULE>`. Exemptions by annotation do not count: CEL has no clock. Who is in the group bindery.dev:break-glass is not judged. \
+Overrides for Namespaces do not count.\n\n\
+Example:\n  \
+bindery generate policies | kubectl apply -f -")]
+pub struct PoliciesArgs {
+    /// Configuration of the webhook: modes of rules, trusted accounts, and the account of its controller. Generate again
+    /// when they change.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Form of the output.

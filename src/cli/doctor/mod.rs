@@ -7,6 +7,7 @@ mod canary;
 mod check_result;
 mod installation;
 mod parts;
+mod policies;
 mod registrations;
 mod trust;
 
@@ -33,6 +34,7 @@ pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
     let mut findings = vec![parts::version(&subject)?];
     findings.extend(subject.configuration_problem()?);
     findings.extend(registrations::findings(&subject)?);
+    findings.extend(policies::findings(&subject)?);
     findings.extend(trust::findings(&subject)?);
     findings.push(parts::replicas(&subject)?);
     findings.extend(parts::leaders(&subject)?);

@@ -15,8 +15,8 @@ use super::example::{ExampleError, judge, judge_without_mutations};
 use crate::api::registration::name;
 use crate::rules::mutations::MUTATIONS;
 use crate::rules::{
-    Example, Exemptable, Mode, Mutation, Page, RULES, RequestType, Resource, Rule, Ruling,
-    ScanCheck, Switch, TENANT_LABEL, Terminating, Verdict, WarningMode, spelling,
+    Example, Exemptable, Mode, Mutation, Page, PolicyForm, RULES, RequestType, Resource, Rule,
+    Ruling, ScanCheck, Switch, TENANT_LABEL, Terminating, Verdict, WarningMode, spelling,
 };
 
 /// The table of all rules and mutations, with links to their pages.
@@ -114,7 +114,19 @@ fn scope(rule: &Rule) -> String {
     };
     let reported =
         rule.options.reported_as.map(|id| format!("Its messages carry the id `{id}`.\n"));
-    format!("{terminating}\n{exemption}\n{scan}\n{}", reported.unwrap_or_default())
+    let policy = policy(rule.policy);
+    format!("{terminating}\n{exemption}\n{scan}\n{policy}\n{}", reported.unwrap_or_default())
+}
+
+/// Returns how close a ValidatingAdmissionPolicy comes to the rule.
+fn policy(form: PolicyForm) -> String {
+    let kind = "[ValidatingAdmissionPolicy](../../how-to/policies.md)";
+    match form {
+        PolicyForm::Exact(_) => format!("Its {kind} is exact."),
+        PolicyForm::Stricter(_, reason) => format!("Its {kind} is stricter: {reason}"),
+        PolicyForm::Partial(_, reason) => format!("Its {kind} is partial: {reason}"),
+        PolicyForm::NotExpressible(reason) => format!("It has no {kind}: {reason}"),
+    }
 }
 
 /// The page of a mutation.

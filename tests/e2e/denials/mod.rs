@@ -2,4 +2,5 @@
 
 pub(crate) mod attacks;
 pub(crate) mod namespace_labels;
+pub(crate) mod policies;
 pub(crate) mod rules;

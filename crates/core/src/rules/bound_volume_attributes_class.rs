@@ -15,6 +15,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Change spec.volumeAttributesClassName of the PVC: its driver changes the disk and updates the \
             PV.",
     },
+    policy: PolicyForm::NotExpressible("Which class the driver was asked for shows on the PVC."),
     denied: &[Example::new("changing the VolumeAttributesClass of a bound PV by hand")
         .given("pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=silver")
         .merges("pv/pv-a", r#"{"spec":{"volumeAttributesClassName":"gold"}}"#)

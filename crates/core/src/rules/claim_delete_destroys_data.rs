@@ -18,6 +18,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Run `bindery retain` for the PVC, or set persistentVolumeReclaimPolicy to Retain on the PV, if the data \
             is needed; then delete the PVC. With the trash, the PV stays for a while anyway.",
     },
+    policy: PolicyForm::NotExpressible("The reclaim policy is that of the PV, and the request is about the PVC."),
     denied: &[
         Example::new("deleting a PVC whose PV was provisioned for it")
             .given(

@@ -18,6 +18,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Run `bindery retain` for the PVC if the data is needed: its PV stays, also if the trash holds it. Stop the pods and \
             check that nothing is missing; then delete the PVC.",
     },
+    policy: PolicyForm::NotExpressible("Whether a pod uses the PVC shows on the pod."),
     denied: &[Example::new("deleting a PVC that a pod uses")
         .given("pair pv-a db/data 10Gi RWO\npod db/main claim=data node=n1")
         .by(Persona::Tenant)

@@ -16,6 +16,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Apply the new CSIDriver over the old one. Where a field cannot be changed, let no pod that uses \
             the driver start between the two. Remove the driver once there are no PVs of it.",
     },
+    policy: PolicyForm::NotExpressible("Which PVs are of the driver shows on the PVs."),
     denied: &[Example::new("deleting the CSIDriver of a bound PV")
         .given("driver disk.example.com\npair pv-a db/data 10Gi RWO csi=disk.example.com")
         .deletes("csidriver/disk.example.com")

@@ -20,6 +20,7 @@ pub(super) static RULE: Rule = Rule {
             on one file system (EFS, Filestore, CephFS) is a warning, because this is how files are shared \
             with another namespace.",
     },
+    policy: PolicyForm::NotExpressible("It compares a PV with all others."),
     denied: &[
         Example::new("creating a second PV on one disk")
             .given("volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 phase=Available")

@@ -17,6 +17,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Use a StorageClass whose driver can copy, and for which no PVs are created by hand. Reserve a \
             PV that already holds the data by spec.claimRef.",
     },
+    policy: PolicyForm::NotExpressible("Whether a driver copies the data shows on the StorageClass."),
     denied: &[
         Example::new("requesting a copy of a snapshot without a StorageClass")
             .given(FREE)

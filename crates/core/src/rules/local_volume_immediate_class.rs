@@ -16,6 +16,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Use a StorageClass with volumeBindingMode WaitForFirstConsumer: the scheduler then chooses PV \
             and node together.",
     },
+    policy: PolicyForm::NotExpressible("When a PVC is bound shows on the StorageClass."),
     denied: &[
         Example::new("creating a PV of one node in a StorageClass that binds at once")
             .given("class fast")

@@ -22,6 +22,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Correct the name, or create the PV. If you restore both, either order is fine. Users who may \
             read PersistentVolumes see the reason; the API server's authorizer decides who may.",
     },
+    policy: PolicyForm::NotExpressible("Whether the PV exists shows on the PV."),
     denied: &[
         Example::new("naming a PV that does not exist")
             .by(Persona::VolumeViewer)

@@ -17,11 +17,13 @@ pub use judging::mutate::{PlannedMutations, mutate};
 pub use judging::mutation::{FieldMutation, Mutation, MutationPlan, Switch, WarningMode};
 pub use judging::parameters::{Parameters, Unlisted};
 pub use judging::policy::{ConfiguredExemption, Override, Policy, TENANT_LABEL};
+pub use judging::policy_form::{PolicyForm, PolicyText, PolicyViolation};
 pub use judging::question::Question;
 pub use judging::read_access::ReadAccess;
+pub use judging::resource::{Operation, Resource, spelling};
 pub use judging::rule::{
-    Endpoint, Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, RequestTypes,
-    Resource, Rule, RuleOptions, ScanCheck, Send, Terminating, spelling,
+    Endpoint, Example, Exemptable, Fact, Mode, Page, Persona, RequestType, RequestTypes, Rule,
+    RuleOptions, ScanCheck, Send, Terminating,
 };
 pub use judging::verdict::{Effect, Judgement, Ruling, Verdict};
 pub use judging::violation::{Dependency, Violation, Weight};
@@ -115,9 +117,11 @@ mod prelude {
     pub(super) use super::judging::change::{Change, ChangedObject, Transition};
     pub(super) use super::judging::examples::*;
     pub(super) use super::judging::pair::{Pair, bound, pair};
+    pub(super) use super::judging::policy_form::{PolicyForm, PolicyText, PolicyViolation};
+    pub(super) use super::judging::resource::{Operation, Resource};
     pub(super) use super::judging::rule::{
-        Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, RequestTypes,
-        Resource, Rule, RuleOptions, ScanCheck, Terminating,
+        Example, Exemptable, Fact, Mode, Page, Persona, RequestType, RequestTypes, Rule,
+        RuleOptions, ScanCheck, Terminating,
     };
     pub(super) use super::judging::violation::{Dependency, Violation};
     pub(super) use crate::binding::{Evidence, Lookup, Read};

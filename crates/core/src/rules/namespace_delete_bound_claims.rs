@@ -15,6 +15,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Set persistentVolumeReclaimPolicy to Retain on the PVs whose data is needed, or delete \
             unneeded PVCs one by one. Then delete the namespace.",
     },
+    policy: PolicyForm::NotExpressible("Which PVCs are in the Namespace shows on the PVCs."),
     denied: &[Example::new("deleting a namespace with a PVC whose PV is deleted with it")
         .given("namespace db\npair pv-a db/data 10Gi RWO policy=Delete")
         .deletes("ns/db")

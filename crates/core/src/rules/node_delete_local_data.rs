@@ -16,6 +16,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Copy the data to PVs of another node, or let the application replicate it, before the node goes. \
             `bindery plan --without node/NAME` lists the pods and PVCs that cannot come back.",
     },
+    policy: PolicyForm::NotExpressible("Which disks are on a node shows on the PVs."),
     denied: &[
         Example::new("deleting a node with a local PV that is bound")
             .given("node n1 ready\npair pv-a db/data 10Gi RWO local=/mnt/disks/a node=n1")

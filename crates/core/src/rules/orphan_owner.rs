@@ -28,6 +28,7 @@ pub(super) static RULE: Rule = Rule {
             most 8 owners that one request adds; more are denied. On a bound PV, an owner that the webhook \
             may not read is denied too.",
     },
+    policy: PolicyForm::NotExpressible("Whether an owner exists shows on the owner."),
     denied: &[
         Example::new("creating a PVC whose owner no longer exists")
             .by(Persona::Tenant)

@@ -15,6 +15,7 @@ pub(super) static RULE: Rule = Rule {
             and quota is charged for the request only.",
         instead: "Name a PV of the right size, or request what is needed.",
     },
+    policy: PolicyForm::NotExpressible("It compares a PV with a PVC, and a request shows one of the two."),
     denied: &[
         Example::new("naming a PV that is a hundred times too large")
             .given("volume pv-a 100Gi RWO phase=Available")

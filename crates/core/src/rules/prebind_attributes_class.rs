@@ -17,6 +17,7 @@ pub(super) static RULE: Rule = Rule {
         consequence: "The PVC stays Pending forever, or is bound to a PV with other performance than requested.",
         instead: "Set the same spec.volumeAttributesClassName on PV and PVC.",
     },
+    policy: PolicyForm::NotExpressible("It compares a PV with a PVC, and a request shows one of the two."),
     denied: pairings!(
         "pairing two VolumeAttributesClasses",
         "volume pv-a 10Gi RWO csi=disk.example.com attributes=gold",

@@ -19,6 +19,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Request no more than the PV has. It is a warning if both name each other, or if the \
             StorageClass allows expansion and the PV may follow.",
     },
+    policy: PolicyForm::NotExpressible("It compares a PV with a PVC, and a request shows one of the two."),
     denied: pairings!(
         "pairing a PV with a larger request",
         "volume pv-a 5Gi RWO class=none-such",

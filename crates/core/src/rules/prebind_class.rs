@@ -20,6 +20,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Use the same StorageClass for PV and PVC. A PV and a PVC without a StorageClass match each \
             other.",
     },
+    policy: PolicyForm::NotExpressible("It compares a PV with a PVC, and a request shows one of the two."),
     denied: pairings!(
         "pairing two StorageClasses",
         "volume pv-a 10Gi RWO class=slow",

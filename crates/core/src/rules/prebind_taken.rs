@@ -20,6 +20,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Name an available PV, or let the binder choose. The message about a PVC does not reveal \
             anything about the PV: ask your platform team.",
     },
+    policy: PolicyForm::NotExpressible("It compares a PV with a PVC, and a request shows one of the two."),
     denied: &[
         Example::new("naming a PV that another PVC has")
             .given(PAIR)

@@ -24,6 +24,7 @@ pub(super) static RULE: Rule = Rule {
             provisioner, or has the name that a well-known chart gives it. The PV itself proves nothing, \
             because an exported one looks the same.",
     },
+    policy: PolicyForm::NotExpressible("Whether a PVC of that uid exists shows on the PVC."),
     denied: &[
         Example::new("applying the export of a dynamically provisioned PV whose PVC was deleted")
             .creates(EXPORTED)

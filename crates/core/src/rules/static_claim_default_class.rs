@@ -14,6 +14,7 @@ pub(super) static RULE: Rule = Rule {
             default, the PVC gets that StorageClass, and a provisioner creates an empty PV for it.",
         instead: "Set spec.storageClassName to \"\" for PVs that are created by hand, or to a StorageClass.",
     },
+    policy: PolicyForm::NotExpressible("Which StorageClass is the default shows on the StorageClasses."),
     denied: &[Example::new("requesting no StorageClass where there is no default")
         .given("class fast provisioner=disk.example.com")
         .by(Persona::Tenant)

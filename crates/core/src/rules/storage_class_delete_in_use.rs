@@ -16,6 +16,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Keep the class as long as there are PVCs of it. To change its parameters, make a class of another \
             name for new PVCs: a class cannot be changed, and PVs keep what they were made with.",
     },
+    policy: PolicyForm::NotExpressible("Which PVCs and PVs have the StorageClass shows on them."),
     denied: &[
         Example::new("deleting the class of a bound PV")
             .given("class fast provisioner=disk.example.com\npair pv-a db/data 10Gi RWO class=fast csi=disk.example.com")

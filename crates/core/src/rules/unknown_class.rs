@@ -17,6 +17,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Correct the name, or create the StorageClass first. A StorageClass name that only PVs use is \
             fine once the PVs exist.",
     },
+    policy: PolicyForm::NotExpressible("Whether the StorageClass exists shows on the StorageClass."),
     denied: &[Example::new("requesting a StorageClass that does not exist")
         .by(Persona::Tenant)
         .creates("claim db/data 10Gi RWO class=none-such")

@@ -17,6 +17,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Correct the label or its value: `kubectl get nodes --show-labels`. If the node joins later, \
             nothing is wrong.",
     },
+    policy: PolicyForm::NotExpressible("Which nodes there are shows on the nodes."),
     denied: &[Example::new("creating a PV for a node that does not exist")
         .given("class local wait\nnode n1")
         .creates("volume pv-a 10Gi RWO class=local local=/mnt/a node=n2")

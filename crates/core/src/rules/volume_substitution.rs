@@ -16,6 +16,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Restore the PV as it was, with policy Retain. Or give the new PV another name, and delete the \
             PVC if its data is not needed.",
     },
+    policy: PolicyForm::NotExpressible("What the lost PV was shows on the PVC and in what the webhook has seen."),
     denied: &[
         Example::new("creating a raw device under the name of a lost file system")
             .given("lost pv-a db/data 10Gi RWO")

@@ -77,7 +77,7 @@ struct Table {
 
 /// Returns who asks: tenants have no rights on `/status`, whose routes an administrator takes, and the garbage
 /// collector has none on collections.
-fn asker(example: &Example, route: Route) -> Persona {
+pub(crate) fn asker(example: &Example, route: Route) -> Persona {
     match persona(example.by) {
         TENANT | VOLUME_VIEWER if route == Route::Status => ADMIN,
         GARBAGE_COLLECTOR if route == Route::DeleteCollection => NAMESPACE_CONTROLLER,
@@ -86,7 +86,7 @@ fn asker(example: &Example, route: Route) -> Persona {
 }
 
 /// The routes on which a rule has to hold: those of the operations that it looks at.
-fn routes_of(rule: &Rule) -> impl Iterator<Item = Route> {
+pub(crate) fn routes_of(rule: &Rule) -> impl Iterator<Item = Route> {
     let operations: BTreeSet<Operation> =
         rule.request_types.iter().map(|request| request.operation).collect();
     Route::ALL.into_iter().filter(move |route| {

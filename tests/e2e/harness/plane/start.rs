@@ -377,7 +377,10 @@ fn start_controllers(
     let of_pods = "serviceaccount-controller,root-ca-certificate-publisher-controller,\
         deployment-controller,replicaset-controller,endpointslice-controller,disruption-controller,job-controller";
     let controllers = match peers {
-        Peers::WithBinder => format!("{always},persistentvolume-binder-controller,job-controller"),
+        Peers::WithBinder => format!(
+            "{always},persistentvolume-binder-controller,job-controller,\
+             validatingadmissionpolicy-status-controller"
+        ),
         Peers::Everyone => format!(
             "{always},persistentvolume-binder-controller,ephemeral-volume-controller,\
              statefulset-controller"

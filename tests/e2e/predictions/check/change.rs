@@ -12,7 +12,7 @@ use crate::plane::persona::{ADMIN, VOLUME_VIEWER};
 
 /// How a manifest is put onto what is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
+pub(crate) enum How {
     Create,
     Server,
     Client,
@@ -22,7 +22,7 @@ pub(super) enum How {
 
 impl How {
     /// The input of `check`.
-    pub(super) fn argument(self) -> Option<&'static str> {
+    pub(crate) fn argument(self) -> Option<&'static str> {
         match self {
             Self::Create | Self::Delete => None,
             Self::Server => Some("--apply=server"),
@@ -34,13 +34,13 @@ impl How {
 
 /// One change.
 #[derive(Debug)]
-pub(super) struct Change {
-    pub(super) who: Persona,
-    pub(super) how: How,
+pub(crate) struct Change {
+    pub(crate) who: Persona,
+    pub(crate) how: How,
     /// `pv/NAME` or `pvc/NAMESPACE/NAME`.
-    pub(super) target: String,
+    pub(crate) target: String,
     /// The manifest; none for a deletion.
-    pub(super) object: Option<Value>,
+    pub(crate) object: Option<Value>,
     what: String,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Change {
 
 impl Change {
     /// The command that makes it; the manifest is its standard input.
-    pub(super) fn kubectl(&self) -> Vec<String> {
+    pub(crate) fn kubectl(&self) -> Vec<String> {
         let words = match self.how {
             How::Create => "create -f -",
             How::Server => "apply --server-side --force-conflicts -f -",
@@ -90,7 +90,7 @@ const TARGETS: [&str; 12] = [
 ];
 
 /// So many changes, each of another object.
-pub(super) fn changes(stage: &Stage<'_>, rng: &mut SeededRng, count: usize) -> Vec<Change> {
+pub(crate) fn changes(stage: &Stage<'_>, rng: &mut SeededRng, count: usize) -> Vec<Change> {
     let mut targets: Vec<&str> = TARGETS.to_vec();
     let mut made = Vec::new();
     for number in 0..count {

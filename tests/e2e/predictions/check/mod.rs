@@ -3,10 +3,11 @@
 //!
 //! Not here: the examples of the rules, which are played in the same way (`rules::replay`).
 
-mod change;
-mod world;
+pub(crate) mod change;
+pub(crate) mod world;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 use bindery_sim::SeededRng;
@@ -45,7 +46,7 @@ fn what_check_predicts_happens() {
         stage.set(&world::world(&mut rng));
         for change in changes(&stage, &mut rng, CHANGES_A_WORLD) {
             made += 1;
-            let predicted = predicted(&stage, &change);
+            let predicted = predicted(&stage, &change, None);
             let happened = happened(&stage, &change);
             tally.count(&predicted);
             if predicted != happened {
@@ -62,7 +63,7 @@ fn what_check_predicts_happens() {
 
 /// What becomes of a change.
 #[derive(Debug, PartialEq, Eq)]
-enum Fate {
+pub(crate) enum Fate {
     /// The webhook denies it, for these reasons.
     Denied(BTreeSet<String>),
     /// The API server itself rejects it.
@@ -98,8 +99,8 @@ impl Tally {
     }
 }
 
-/// Returns what `check` says against the live cluster.
-fn predicted(stage: &Stage<'_>, change: &Change) -> Fate {
+/// Returns what `check` says against the live cluster, under the configuration in a file.
+pub(crate) fn predicted(stage: &Stage<'_>, change: &Change, config: Option<&Path>) -> Fate {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
     let (text, json) = (file("report.txt"), "json".to_owned());
@@ -119,6 +120,9 @@ fn predicted(stage: &Stage<'_>, change: &Change) -> Fate {
         None => arguments.extend(["--delete".to_owned(), change.target.clone()]),
     }
     arguments.extend(change.how.argument().map(str::to_owned));
+    if let Some(config) = config {
+        arguments.extend(["--config".to_owned(), config.display().to_string()]);
+    }
     let output = Command::new(env!("CARGO_BIN_EXE_bindery")).args(&arguments).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     let report: Value = serde_json::from_slice(&output.stdout)
@@ -162,7 +166,7 @@ fn happened(stage: &Stage<'_>, change: &Change) -> Fate {
 }
 
 /// The id that a sentence of ours begins with: `[ID] …`, or that an exemption names.
-fn id(sentence: &str) -> Option<String> {
+pub(crate) fn id(sentence: &str) -> Option<String> {
     let (id, _) = sentence.strip_prefix('[')?.split_once("] ")?;
     Some(id.to_owned())
 }

@@ -3,17 +3,17 @@
 use bindery_sim::SeededRng;
 
 /// One of them.
-pub(super) fn pick<T: Clone>(rng: &mut SeededRng, from: &[T]) -> T {
+pub(crate) fn pick<T: Clone>(rng: &mut SeededRng, from: &[T]) -> T {
     from[place(rng, from.len())].clone()
 }
 
 /// A place among so many.
-pub(super) fn place(rng: &mut SeededRng, count: usize) -> usize {
+pub(crate) fn place(rng: &mut SeededRng, count: usize) -> usize {
     usize::try_from(rng.below(count as u64)).unwrap()
 }
 
 /// A cluster with bound, free, kept, released and pending objects of random sizes and policies.
-pub(super) fn world(rng: &mut SeededRng) -> String {
+pub(crate) fn world(rng: &mut SeededRng) -> String {
     let size = |rng: &mut SeededRng| pick(rng, &["5Gi", "10Gi", "20Gi"]);
     let policy = |rng: &mut SeededRng| pick(rng, &["Retain", "Delete"]);
     let class = |rng: &mut SeededRng| pick(rng, &["", " class=fast", " class=expand"]);

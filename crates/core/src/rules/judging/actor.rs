@@ -37,7 +37,8 @@ pub const PV_PROTECTION: &str = "system:serviceaccount:kube-system:pv-protection
 pub const PVC_PROTECTION: &str = "system:serviceaccount:kube-system:pvc-protection-controller";
 /// The controller that makes VolumeAttachments, and deletes them where no pod needs them.
 pub const ATTACH_DETACH: &str = "system:serviceaccount:kube-system:attachdetach-controller";
-const GARBAGE_COLLECTOR: &str = "system:serviceaccount:kube-system:generic-garbage-collector";
+/// The garbage collector.
+pub const GARBAGE_COLLECTOR: &str = "system:serviceaccount:kube-system:generic-garbage-collector";
 
 impl User {
     /// Returns whether the user is in `group`.

@@ -13,7 +13,8 @@ use super::expansion;
 use super::looked_at;
 use super::namespace_labels;
 use super::read_access::{self, ReadAccess, is_restricted};
-use super::rule::{Endpoint, Operation, Resource, address, spelling};
+use super::resource::{Operation, Resource, spelling};
+use super::rule::{Endpoint, address};
 use crate::model::annotations::{
     ALLOWED_NAMESPACES, BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIM_PROTECTION, EXTERNAL_DELETION,
     IN_TREE_DELETION, LEGACY_CLASS, MIGRATED_TO, PROVISIONED_BY, TENANT, TRASH, VOLUME_PROTECTION,
@@ -343,7 +344,8 @@ fn by_read_access(endpoint: Endpoint) -> Condition {
     }
 }
 
-fn not_control_plane() -> Condition {
+/// Returns the condition that a request is no write which a controller of the control plane, or a kubelet, makes as its work.
+pub fn not_control_plane() -> Condition {
     let named = CONTROLLERS.map(|(name, writes)| (format!("{CONTROLLERS_PREFIX}{name}"), writes));
     let scheduler = (SCHEDULER.to_owned(), &SCHEDULER_WRITES[..]);
     let endpoint = |(name, writes): (String, &[(Resource, Operation)])| {

@@ -5,7 +5,8 @@
 
 use super::actor::Actor;
 use super::change::{Change, Transition};
-use super::rule::{Operation, RequestType, RequestTypes, Resource};
+use super::resource::{Operation, Resource};
+use super::rule::{RequestType, RequestTypes};
 use super::violation::{Dependency, Violation};
 use crate::binding::{Evidence, FitCheck, Lookup, Mismatch, Pairing, Read, fit, pairing};
 use crate::model::{Claim, ClassName, Deletion, Reservation, Volume, VolumeName};

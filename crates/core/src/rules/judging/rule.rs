@@ -6,6 +6,8 @@ use std::fmt;
 use std::ops::Deref;
 
 use super::change::{Change, ChangedObject, Part, Transition};
+use super::policy_form::PolicyForm;
+use super::resource::{Operation, Resource};
 use super::violation::Violation;
 use crate::binding::Evidence;
 use crate::model::{Claim, Volume};
@@ -22,6 +24,8 @@ pub struct Rule {
     pub options: RuleOptions,
     /// Its reference page.
     pub page: Page,
+    /// What the API server can evaluate of it without the webhook.
+    pub policy: PolicyForm,
     /// Changes that it denies, each with the harm that follows where it is not installed.
     pub denied: &'static [Example],
     /// Allowed counterparts.
@@ -247,74 +251,6 @@ impl Endpoint {
         [Self::Guard, Self::Advise, Self::Restricted, Self::Tenancy, Self::Mutate, Self::Restore];
     /// Those that judge.
     pub const VALIDATING: [Self; 4] = [Self::Guard, Self::Advise, Self::Restricted, Self::Tenancy];
-}
-
-/// The resources that rules look at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Resource {
-    /// `persistentvolumes`.
-    Volumes,
-    /// `persistentvolumeclaims`.
-    Claims,
-    /// `namespaces`.
-    Namespaces,
-    /// `storageclasses`.
-    Classes,
-    /// `volumeattachments`.
-    Attachments,
-    /// `nodes`.
-    Nodes,
-    /// `csidrivers`.
-    Drivers,
-    /// `volumesnapshotcontents`.
-    SnapshotContents,
-}
-
-impl Resource {
-    /// The API group; empty for the core group.
-    pub fn group(self) -> &'static str {
-        match self {
-            Self::Volumes | Self::Claims | Self::Namespaces | Self::Nodes => "",
-            Self::Classes | Self::Attachments | Self::Drivers => "storage.k8s.io",
-            Self::SnapshotContents => "snapshot.storage.k8s.io",
-        }
-    }
-}
-
-/// The operations that rules look at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
-    /// CREATE.
-    Create,
-    /// UPDATE of the object.
-    Update,
-    /// UPDATE through `/status`.
-    UpdateStatus,
-    /// UPDATE through `/finalize`, which only namespaces have.
-    Finalize,
-    /// DELETE, single or of a collection.
-    Delete,
-}
-
-/// Returns how the API server spells a resource with its subresource, and an operation on it.
-pub fn spelling(resource: Resource, operation: Operation) -> (String, &'static str) {
-    let main = match resource {
-        Resource::Volumes => "persistentvolumes",
-        Resource::Claims => "persistentvolumeclaims",
-        Resource::Namespaces => "namespaces",
-        Resource::Classes => "storageclasses",
-        Resource::Attachments => "volumeattachments",
-        Resource::Nodes => "nodes",
-        Resource::Drivers => "csidrivers",
-        Resource::SnapshotContents => "volumesnapshotcontents",
-    };
-    match operation {
-        Operation::Create => (main.to_owned(), "CREATE"),
-        Operation::Update => (main.to_owned(), "UPDATE"),
-        Operation::UpdateStatus => (format!("{main}/status"), "UPDATE"),
-        Operation::Finalize => (format!("{main}/finalize"), "UPDATE"),
-        Operation::Delete => (main.to_owned(), "DELETE"),
-    }
 }
 
 /// Whether a rule counts on an object that is being deleted.

@@ -50,8 +50,9 @@ mod prelude {
     pub(super) use crate::rules::judging::mutation::{
         Creators, FieldMutation, Mutation, MutationPlan, Switch, WarningMode,
     };
+    pub(super) use crate::rules::judging::resource::{Operation, Resource};
     pub(super) use crate::rules::judging::rule::{
-        Example, Fact, Operation, Page, Persona, RequestType, RequestTypes, Resource,
+        Example, Fact, Page, Persona, RequestType, RequestTypes,
     };
     pub(super) use crate::rules::judging::violation::Dependency;
 }

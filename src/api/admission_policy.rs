@@ -1,0 +1,365 @@
+//! ValidatingAdmissionPolicies and their bindings: what the API server evaluates of the rules by itself.
+//!
+//! Made from the same values as the registrations and the reference pages. One policy for each entry of the registration,
+//! resource and action. What a policy looks for is in the rules (`rules::PolicyForm`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::admissionregistration::v1::{
+    MatchCondition, MatchResources, NamedRuleWithOperations, ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding, ValidatingAdmissionPolicyBindingSpec,
+    ValidatingAdmissionPolicySpec, Validation, Variable,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::registration::NAME;
+use crate::rules::judging::actor::BREAK_GLASS;
+use crate::rules::judging::filter::not_control_plane;
+use crate::rules::judging::policy_form::{escaped, sentence, variables};
+use crate::rules::{
+    Endpoint, Mode, Operation, Policy, PolicyText, PolicyViolation, RULES, Resource, Rule,
+    Terminating, Trusted, spelling,
+};
+
+/// A policy and what puts it into force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdmissionPolicy {
+    /// The policy.
+    pub policy: ValidatingAdmissionPolicy,
+    /// Its binding, with the action.
+    pub binding: ValidatingAdmissionPolicyBinding,
+}
+
+/// Returns the policies of all rules that have one and are not off, under the operator's decisions. `own_controller` is the
+/// user name of Bindery's controller, whose requests no policy judges.
+pub fn admission_policies(decisions: &Policy, own_controller: &str) -> Vec<AdmissionPolicy> {
+    let mut groups: BTreeMap<Group, Vec<JudgedText>> = BTreeMap::new();
+    for rule in RULES {
+        let mode = decisions.modes.get(rule.id).copied().unwrap_or(rule.mode);
+        let (Some(action), Some(warned)) = (action(mode), action(mode.max(Mode::Warn))) else {
+            continue;
+        };
+        for text in rule.policy.texts() {
+            let group = |action| Group { entry: entry(rule), resource: text.resource, action };
+            let judged = |violations| JudgedText { rule, text, violations };
+            groups.entry(group(action)).or_default().push(judged(text.violations));
+            if !text.warnings.is_empty() {
+                groups.entry(group(warned)).or_default().push(judged(text.warnings));
+            }
+        }
+    }
+    let made = |(group, texts): (Group, Vec<JudgedText>)| {
+        policy(group, &texts, &decisions.trusted, own_controller)
+    };
+    groups.into_iter().map(made).collect()
+}
+
+/// What the violations of one policy have in common. An API server reads the objects of a request anew for each policy that
+/// looks at it, so that one for each rule would cost five times as much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Group {
+    entry: Entry,
+    resource: Resource,
+    action: &'static str,
+}
+
+/// The webhook that judges the rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Entry {
+    /// What can lose bound data: a request is denied if an expression fails.
+    Guard,
+    /// The rest: it passes then.
+    Advise,
+}
+
+impl Entry {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Guard => "guard",
+            Self::Advise => "advise",
+        }
+    }
+
+    fn failure_policy(self) -> &'static str {
+        match self {
+            Self::Guard => "Fail",
+            Self::Advise => "Ignore",
+        }
+    }
+}
+
+fn entry(rule: &Rule) -> Entry {
+    let is_closed = |endpoint| matches!(endpoint, Endpoint::Guard | Endpoint::Tenancy);
+    if rule.request_types.iter().any(|request| is_closed(request.endpoint)) {
+        Entry::Guard
+    } else {
+        Entry::Advise
+    }
+}
+
+/// What a binding does in a mode; nothing where the rule is off.
+fn action(mode: Mode) -> Option<&'static str> {
+    match mode {
+        Mode::Deny => Some("Deny"),
+        Mode::Warn => Some("Warn"),
+        Mode::Audit => Some("Audit"),
+        Mode::Off => None,
+    }
+}
+
+/// Violations of a rule on one resource.
+#[derive(Clone, Copy)]
+struct JudgedText {
+    rule: &'static Rule,
+    text: &'static PolicyText,
+    violations: &'static [PolicyViolation],
+}
+
+fn policy(
+    group: Group,
+    texts: &[JudgedText],
+    trusted: &Trusted,
+    own_controller: &str,
+) -> AdmissionPolicy {
+    let (resource, _) = spelling(group.resource, Operation::Update);
+    let name =
+        format!("{NAME}-{}-{resource}-{}", group.entry.as_str(), group.action.to_ascii_lowercase());
+    let labels = BTreeMap::from([("app.kubernetes.io/name".to_owned(), NAME.to_owned())]);
+    let metadata =
+        ObjectMeta { name: Some(name.clone()), labels: Some(labels), ..ObjectMeta::default() };
+    let violations: Vec<NamedViolation> =
+        texts.iter().flat_map(|judged| judged.violations(group.entry)).collect();
+    let validation = validation(&violations);
+    let policy = ValidatingAdmissionPolicy {
+        metadata: metadata.clone(),
+        spec: Some(ValidatingAdmissionPolicySpec {
+            failure_policy: Some(group.entry.failure_policy().to_owned()),
+            match_constraints: Some(constraints(group.resource, texts)),
+            match_conditions: Some(conditions(own_controller)),
+            variables: Some(used_variables(texts, &validation, trusted)),
+            validations: Some(vec![validation]),
+            ..ValidatingAdmissionPolicySpec::default()
+        }),
+        status: None,
+    };
+    let binding = ValidatingAdmissionPolicyBinding {
+        spec: ValidatingAdmissionPolicyBindingSpec {
+            policy_name: name,
+            validation_actions: vec![group.action.to_owned()],
+            ..ValidatingAdmissionPolicyBindingSpec::default()
+        },
+        metadata,
+    };
+    AdmissionPolicy { policy, binding }
+}
+
+/// A violation as CEL of its policy.
+struct NamedViolation {
+    found: String,
+    sentence: String,
+}
+
+/// The one validation of a policy: an API server takes as long for each as for what is in it, and reports the first
+/// violation alone.
+fn validation(violations: &[NamedViolation]) -> Validation {
+    let found: Vec<&str> = violations.iter().map(|one| one.found.as_str()).collect();
+    let sentence = violations.iter().rev().fold("''".to_owned(), |others, one| {
+        format!("({}) ? {} : {others}", one.found, one.sentence)
+    });
+    Validation {
+        expression: format!("!(({}))", found.join(") || (")),
+        message_expression: Some(sentence),
+        reason: Some("Forbidden".to_owned()),
+        message: None,
+    }
+}
+
+impl JudgedText {
+    /// The operations of the rule on the resource, with what follows the resource's name.
+    fn operations(self) -> BTreeSet<(String, &'static str)> {
+        let of_resource =
+            self.rule.request_types.iter().filter(|one| one.resource == self.text.resource);
+        of_resource.map(|one| spelling(one.resource, one.operation)).collect()
+    }
+
+    fn violations(self, entry: Entry) -> impl Iterator<Item = NamedViolation> {
+        let mut scope = vec![self.types()];
+        // `guard` judges the control plane too.
+        if entry == Entry::Advise {
+            scope.push("!variables.isControlPlane".to_owned());
+        }
+        if self.rule.options.terminating == Terminating::Passes {
+            scope.push("!variables.isTerminating".to_owned());
+        }
+        let scope = scope.join(" && ");
+        self.violations.iter().map(move |violation| NamedViolation {
+            found: self.named(&format!("{scope} && ({})", violation.found)),
+            sentence: self.named(&sentence(self.rule.id, violation.sentence)),
+        })
+    }
+
+    /// Whether a request is one at which the rule looks.
+    fn types(self) -> String {
+        let types = self.operations().into_iter().map(|(resource, operation)| {
+            let part = resource.split_once('/').map_or("", |(_, part)| part);
+            format!("'{operation} {part}'")
+        });
+        format!("variables.requestType in [{}]", types.collect::<Vec<_>>().join(", "))
+    }
+
+    /// CEL in which the variables of the rule's own have names of their own in the policy.
+    fn named(self, cel: &str) -> String {
+        let mut cel = cel.to_owned();
+        for (name, _) in self.text.variables {
+            cel = renamed(&cel, name, &self.own_name(name));
+        }
+        cel
+    }
+
+    fn own_name(self, name: &str) -> String {
+        format!("{}_{name}", self.rule.id.replace('-', "_"))
+    }
+}
+
+fn constraints(resource: Resource, texts: &[JudgedText]) -> MatchResources {
+    let mut operations: BTreeMap<String, BTreeSet<&'static str>> = BTreeMap::new();
+    for (resource, operation) in texts.iter().flat_map(|judged| judged.operations()) {
+        operations.entry(resource).or_default().insert(operation);
+    }
+    let rules = operations.into_iter().map(|(path, operations)| NamedRuleWithOperations {
+        api_groups: Some(vec![resource.group().to_owned()]),
+        api_versions: Some(vec!["v1".to_owned()]),
+        operations: Some(operations.into_iter().map(str::to_owned).collect()),
+        resources: Some(vec![path]),
+        scope: Some("*".to_owned()),
+        resource_names: None,
+    });
+    MatchResources {
+        match_policy: Some("Equivalent".to_owned()),
+        resource_rules: Some(rules.collect()),
+        ..MatchResources::default()
+    }
+}
+
+fn conditions(own_controller: &str) -> Vec<MatchCondition> {
+    let condition =
+        |name: &str, expression: String| MatchCondition { name: name.to_owned(), expression };
+    vec![
+        condition(
+            "not-break-glass",
+            format!("!('{BREAK_GLASS}' in request.userInfo.?groups.orValue([]))"),
+        ),
+        condition(
+            "not-own-controller",
+            format!("request.userInfo.?username.orValue('') != '{}'", escaped(own_controller)),
+        ),
+    ]
+}
+
+/// The variables that the validation uses, in the order in which they build on each other.
+fn used_variables(
+    texts: &[JudgedText],
+    validation: &Validation,
+    trusted: &Trusted,
+) -> Vec<Variable> {
+    let own = texts.iter().flat_map(|judged| {
+        let variables = judged.text.variables.iter();
+        variables.map(|(name, cel)| (judged.own_name(name), judged.named(cel)))
+    });
+    let others = not_control_plane().expression;
+    let common = variables(trusted, &others).into_iter().map(|(name, cel)| (name.to_owned(), cel));
+    let all: Vec<(String, String)> = common.chain(own).collect();
+    let sentence = validation.message_expression.clone().unwrap_or_default();
+    let mut used = vec![validation.expression.clone(), sentence];
+    let mut kept = Vec::new();
+    for (name, expression) in all.into_iter().rev() {
+        let is_new = !kept.iter().any(|one: &Variable| one.name == name);
+        if is_new && used.iter().any(|cel| renamed(cel, &name, "") != *cel) {
+            used.push(expression.clone());
+            kept.push(Variable { name, expression });
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// Returns CEL in which the variable `name` is called `new`.
+fn renamed(cel: &str, name: &str, new: &str) -> String {
+    let called = format!("variables.{name}");
+    let mut out = String::new();
+    let mut rest = cel;
+    while let Some((before, after)) = rest.split_once(&called) {
+        out.push_str(before);
+        let is_whole = !after.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_');
+        out.push_str(if is_whole { "variables." } else { &called });
+        out.push_str(if is_whole { new } else { "" });
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found<'a>(
+        made: &'a [AdmissionPolicy],
+        name: &str,
+        sentence: &str,
+    ) -> Option<&'a AdmissionPolicy> {
+        let policy = made.iter().find(|one| one.policy.metadata.name.as_deref() == Some(name))?;
+        let validations = policy.policy.spec.as_ref()?.validations.as_ref()?;
+        let has = |one: &Validation| {
+            one.message_expression.as_ref().is_some_and(|text| text.contains(sentence))
+        };
+        validations.iter().any(has).then_some(policy)
+    }
+
+    #[test]
+    fn each_rule_that_is_on_is_in_the_policy_of_its_mode() {
+        let modes = BTreeMap::from([
+            ("bound-volume-delete".to_owned(), Mode::Off),
+            ("bound-volume-capacity".to_owned(), Mode::Audit),
+        ]);
+        let decisions = Policy { modes, ..Policy::default() };
+        let made = admission_policies(&decisions, "me");
+        let all = serde_json::to_string(&made.iter().map(|one| &one.policy).collect::<Vec<_>>());
+        assert!(!all.unwrap().contains("[bound-volume-delete]"));
+        for (name, rule) in [
+            ("bindery-guard-persistentvolumes-audit", "[bound-volume-capacity]"),
+            ("bindery-guard-persistentvolumes-deny", "[bound-volume-class]"),
+            ("bindery-advise-persistentvolumes-warn", "[bound-volume-labels]"),
+            ("bindery-advise-persistentvolumeclaims-deny", "would be set by hand"),
+            ("bindery-advise-persistentvolumeclaims-warn", "is set by hand"),
+        ] {
+            let policy = found(&made, name, rule).unwrap_or_else(|| panic!("{name} lacks {rule}"));
+            assert_eq!(policy.binding.spec.policy_name, name);
+            let action = policy.binding.spec.validation_actions[0].to_ascii_lowercase();
+            assert!(name.ends_with(&action), "{name}");
+        }
+    }
+
+    #[test]
+    fn each_policy_has_the_variables_that_it_uses_and_no_others() {
+        for one in admission_policies(&Policy::default(), "me") {
+            let spec = one.policy.spec.unwrap_or_default();
+            let variables = spec.variables.unwrap_or_default();
+            let text = serde_json::to_string(&(&spec.validations, &variables)).unwrap();
+            let end = |next: char| !next.is_ascii_alphanumeric() && next != '_';
+            let used: BTreeSet<&str> = text
+                .split("variables.")
+                .skip(1)
+                .map(|rest| &rest[..rest.find(end).unwrap_or_default()])
+                .collect();
+            let names: BTreeSet<&str> = variables.iter().map(|one| one.name.as_str()).collect();
+            assert_eq!(used, names, "{:?}", one.policy.metadata.name);
+            assert_eq!(names.len(), variables.len(), "{:?}", one.policy.metadata.name);
+        }
+    }
+
+    #[test]
+    fn a_variable_is_renamed_by_its_whole_name() {
+        let cel = "variables.name + variables.names + variables.name";
+        assert_eq!(renamed(cel, "name", "a"), "variables.a + variables.names + variables.a");
+    }
+}

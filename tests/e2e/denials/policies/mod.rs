@@ -1,0 +1,82 @@
+//! The ValidatingAdmissionPolicies of `bindery generate policies` on a real API server, without the webhook.
+
+mod latency;
+mod page;
+mod random;
+mod types;
+mod verdicts;
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Duration;
+
+use bindery::rules::Mode;
+use hyper::Method;
+use serde_json::{Value, json};
+
+use super::rules::{Run, Stage, fire, shot};
+use crate::eventually::eventually;
+use crate::plane::persona::ADMIN;
+use crate::plane::{Body, Plane};
+use crate::runner::{Case, case};
+
+use super::rules::Route;
+use bindery::rules::Send;
+use latency::policies_cost_a_request_about_as_much_as_the_webhook;
+use random::policies_deny_random_changes_as_their_rules_do;
+use types::the_types_of_every_expression_are_right;
+use verdicts::each_policy_denies_what_its_form_says;
+
+pub(crate) const CASES: &[Case] = &[
+    case!(each_policy_denies_what_its_form_says),
+    case!(the_types_of_every_expression_are_right),
+    case!(policies_deny_random_changes_as_their_rules_do),
+    case!(policies_cost_a_request_about_as_much_as_the_webhook),
+];
+
+/// The group of both kinds.
+const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
+
+/// Creates the policies under these modes, and returns them once they are in force.
+fn apply(plane: &Plane, modes: &BTreeMap<&str, Mode>) -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.json");
+    let modes: BTreeMap<_, _> = modes.iter().map(|(id, mode)| (*id, mode.as_str())).collect();
+    std::fs::write(
+        &file,
+        json!({"apiVersion": "bindery.dev/v1", "kind": "Config", "rules": {"modes": modes}})
+            .to_string(),
+    )
+    .unwrap();
+    let arguments = ["generate", "policies", "-o", "json", "--config", file.to_str().unwrap()];
+    let output = Command::new(env!("CARGO_BIN_EXE_bindery")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut list: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let items: Vec<Value> = serde_json::from_value(list["items"].take()).unwrap();
+    for item in &items {
+        let path = path_of(item);
+        let (collection, _) = path.rsplit_once('/').unwrap();
+        plane.request(ADMIN, Method::POST, collection, Body::json(item)).expect_ok();
+    }
+    items
+}
+
+/// The path of a policy or a binding.
+fn path_of(item: &Value) -> String {
+    let collection = match item["kind"].as_str().unwrap() {
+        "ValidatingAdmissionPolicy" => "validatingadmissionpolicies",
+        "ValidatingAdmissionPolicyBinding" => "validatingadmissionpolicybindings",
+        other => panic!("{other}"),
+    };
+    format!("{GROUP}/{collection}/{}", item["metadata"]["name"].as_str().unwrap())
+}
+
+/// Waits until the last policy of the list, which the API server takes in together with the others, denies.
+fn await_force(stage: &mut Stage<'_>) {
+    stage.set("pair pv-probe db/probe 1Gi RWO");
+    eventually("the policies are in force", Duration::from_secs(30), || {
+        let made = shot(stage, Send::Delete("pv/pv-probe"), Route::Delete).unwrap();
+        let reply = fire(stage, ADMIN, made, Run::Dry);
+        if reply.code == 403 { Ok(()) } else { Err(reply.to_string()) }
+    });
+}

@@ -148,7 +148,7 @@ soak:
 	@scripts/steps.sh unit suites stress mutants kube chart histories installation peers versions e2e e2e e2e
 
 # The chart's registrations, README and recorded renderings; the page of Kubernetes' own cases; the reference pages,
-# and outputs, diagrams and pictures on the others; the table of routes, which a real API server fills in; and what it
+# and outputs, diagrams and pictures on the others; the tables of routes and of policies, which a real API server fills in; and what it
 # answers to the conversation that the simulated one is measured against.
 REGISTRATIONS := charts/bindery/files/registrations.json
 generate: kube
@@ -160,4 +160,4 @@ generate: kube
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test conformance the_page_is_current
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test pages current -- --test-threads=1
 	BINDERY_GENERATE=1 $(MAKE) --no-print-directory e2e \
-		CASES="every_rule_denies_every_request_type the_real_server_still_answers_as_recorded"
+		CASES="every_rule_denies_every_request_type each_policy_denies_what_its_form_says the_real_server_still_answers_as_recorded"

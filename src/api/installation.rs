@@ -5,6 +5,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// The name of the objects that `bindery doctor` sends as dry runs.
+pub const CANARY: &str = "bindery-doctor-canary";
+
 /// Namespace and name of an installation, from which all other names follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {

@@ -32,8 +32,8 @@ pub const KEYS: &[ConfigurationKey] = &[
     required("kind", "`Config`"),
     optional(
         "profile",
-        "the mode that each rule starts with: `audit` counts and logs, `baseline` is the mode on [the rule's \
-         page](rules/README.md), `strict` denies what `baseline` warns about",
+        "the mode that each rule starts with: `audit` counts and logs, and no request is changed; \
+         `warn` warns where `baseline` denies; `baseline` is the mode on [the rule's page](rules/README.md); `strict` denies what `baseline` warns about",
         "`baseline`",
     ),
     optional(
@@ -53,12 +53,13 @@ pub const KEYS: &[ConfigurationKey] = &[
     ),
     optional(
         "mutations",
-        "mutations to switch on or off",
+        "mutations to switch on or off; in the profile `audit` all are off",
         "those on [the rules' page](rules/README.md)",
     ),
     optional(
         "tenancy.label",
-        "`manual`, or `auto`: [what auto does](../explanation/security.md#what-tenancylabel-auto-does)",
+        "`manual`, or `auto`: [what auto does](../explanation/security.md#what-tenancylabel-auto-does); in the profile \
+         `audit` it is `manual`",
         "`manual`",
     ),
     required(

@@ -59,8 +59,22 @@ pub(super) fn configuration(
         let mutations = &mut configuration.policy.mutations;
         mutations.entry("return-from-trash".to_owned()).or_insert(Switch::On);
     }
+    if document.get("profile").and_then(TreeNode::text) == Some(OBSERVING) {
+        observe_only(&mut configuration.policy);
+    }
     parser.problems.sort_by_key(|problem| problem.at);
     if parser.problems.is_empty() { Ok(configuration) } else { Err(parser.problems) }
+}
+
+/// The profile under which the webhook changes nothing, whatever the other keys switch on.
+const OBSERVING: &str = "audit";
+
+/// Switches every mutation off, and the labels on PVs with them: an operator who begins with this profile expects that
+/// no object is stored otherwise than it was sent.
+fn observe_only(policy: &mut Policy) {
+    policy.label_volumes(TenantLabel::Manual);
+    policy.mutations =
+        MUTATIONS.iter().map(|mutation| (mutation.id.to_owned(), Switch::Off)).collect();
 }
 
 impl ConfigurationParser {
@@ -133,14 +147,18 @@ impl ConfigurationParser {
         let modes = &mut configuration.policy.modes;
         match node.text() {
             Some("baseline") => {}
-            Some("audit") => {
+            Some(OBSERVING) => {
                 modes.extend(RULES.iter().map(|rule| (rule.id.to_owned(), Mode::Audit)));
+            }
+            Some("warn") => {
+                let denying = RULES.iter().filter(|rule| rule.mode == Mode::Deny);
+                modes.extend(denying.map(|rule| (rule.id.to_owned(), Mode::Warn)));
             }
             Some("strict") => {
                 let warning = RULES.iter().filter(|rule| rule.mode == Mode::Warn);
                 modes.extend(warning.map(|rule| (rule.id.to_owned(), Mode::Deny)));
             }
-            _ => self.add(node.at, "profile must be audit, baseline or strict".to_owned()),
+            _ => self.add(node.at, "profile must be audit, warn, baseline or strict".to_owned()),
         }
     }
 

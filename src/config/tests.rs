@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 
 use super::{Configuration, KEYS, read};
 use crate::model::{ClassName, Deletion, Namespace, TenantLabel, VolumeClass};
+use crate::rules::mutations::MUTATIONS;
 use crate::rules::{self, Mode, RULES, Switch, TENANT_LABEL, Unlisted};
 use crate::trash::{OwnKeep, Retention, ReturnTo};
 
@@ -28,8 +29,8 @@ fn an_empty_configuration_is_the_default() {
 #[test]
 fn every_key_has_its_effect() {
     let read = good(
-        "profile: audit\n\
-         rules: {modes: {prebind-class: deny, prebind-taken: off},\n\
+        "profile: strict\n\
+         rules: {modes: {prebind-class: warn, prebind-taken: off},\n\
          \x20 parameters: {maxWaste: 3, unlisted: deny}}\n\
          mutations: {legacy-class: false, delayed-binding: true}\n\
          trusted: {binders: [a], populators: [b, c], provisioners: [d]}\n\
@@ -37,10 +38,9 @@ fn every_key_has_its_effect() {
          exemptions: {maxDuration: 24h}\n",
     );
     let policy = &read.policy;
-    assert_eq!(policy.modes["prebind-class"], Mode::Deny);
+    assert_eq!(policy.modes["prebind-class"], Mode::Warn);
     assert_eq!(policy.modes["prebind-taken"], Mode::Off);
-    assert_eq!(policy.modes["bound-volume-delete"], Mode::Audit);
-    assert_eq!(policy.modes.len(), RULES.len());
+    assert_eq!(policy.modes["host-path-volume"], Mode::Deny);
     let mutations = [("delayed-binding", Switch::On), ("legacy-class", Switch::Off)];
     assert_eq!(policy.mutations, mutations.map(|(id, switch)| (id.to_owned(), switch)).into());
     assert_eq!(policy.parameters.max_waste.get(), 3);
@@ -50,6 +50,39 @@ fn every_key_has_its_effect() {
     assert_eq!(policy.trusted.provisioners, ["d"]);
     assert_eq!(policy.longest_exemption, SignedDuration::from_hours(24));
     assert_eq!(read.own_controller, "d");
+}
+
+#[test]
+fn the_profile_audit_denies_and_changes_nothing() {
+    let policy = good(
+        "mutations: {legacy-class: true, tenant-selector: true}\n\
+         tenancy: {label: auto}\n\
+         trash: {keep: 1h, soft: true}\n\
+         profile: audit\n",
+    )
+    .policy;
+    for rule in RULES {
+        assert_eq!(policy.mode(rule), Mode::Audit, "{}", rule.id);
+    }
+    for mutation in MUTATIONS {
+        assert_eq!(policy.switch(mutation), Switch::Off, "{}", mutation.id);
+    }
+    assert_eq!(policy.parameters.tenant_label, TenantLabel::Manual);
+    // A rule that is named is an exception from any profile.
+    let one = good("profile: audit\nrules: {modes: {prebind-class: deny}}\n").policy;
+    assert_eq!(one.modes["prebind-class"], Mode::Deny);
+    assert_eq!(one.modes["bound-volume-delete"], Mode::Audit);
+    assert_eq!(one.modes.len(), RULES.len());
+}
+
+#[test]
+fn the_profile_warn_denies_nothing_and_the_profile_strict_warns_of_nothing() {
+    let [warn, strict] = ["warn", "strict"].map(|name| good(&format!("profile: {name}\n")).policy);
+    for rule in RULES {
+        let (own, loud) = (rule.mode, [Mode::Deny, Mode::Warn].contains(&rule.mode));
+        assert_eq!(warn.mode(rule), if loud { Mode::Warn } else { own }, "{}", rule.id);
+        assert_eq!(strict.mode(rule), if loud { Mode::Deny } else { own }, "{}", rule.id);
+    }
 }
 
 /// A document in which nothing but the key at `path` is set.
@@ -124,7 +157,7 @@ fn all_problems_are_reported_at_once() {
          exemptions: {maxDuration: -1h}\n\
          rulez: {}\n");
     insta::assert_snapshot!(message, @r#"
-    c.yaml:3:10: profile must be audit, baseline or strict
+    c.yaml:3:10: profile must be audit, warn, baseline or strict
     c.yaml:6:5: unknown rule "no-such-rule"; `bindery rule` lists them
     c.yaml:7:20: mode of prebind-class must be deny, warn, audit or off
     c.yaml:8:3: unknown key "mode"; known are modes, parameters

@@ -106,7 +106,7 @@ impl WebhookMetrics {
     /// Counts a violation by its rule and its effect.
     pub fn count_ruling(&self, ruling: &Ruling) {
         let rule = ruling.rule.id;
-        self.rule_results.with_label_values(&[rule, result(ruling)]).inc();
+        self.rule_results.with_label_values(&[rule, result_label(ruling)]).inc();
         if let Effect::Exempted(_) = ruling.effect {
             self.exemptions.with_label_values(&[rule]).inc();
         }
@@ -140,8 +140,8 @@ fn reviews(registry: &Registry) -> Result<[[IntCounter; 2]; 5], prometheus::Erro
     Ok(paths.map(of_path))
 }
 
-/// The value of the label `result`. Rules in mode audit count as what they would do in their own mode.
-fn result(ruling: &Ruling) -> &'static str {
+/// The value of the label `result`, also in the log. Rules in mode audit count as what they would do in their own mode.
+pub fn result_label(ruling: &Ruling) -> &'static str {
     match (&ruling.effect, ruling.rule.mode, ruling.violation.weight) {
         (Effect::Audited, Mode::Deny, Weight::Full) => "would_deny",
         (Effect::Audited, ..) => "would_warn",

@@ -8,6 +8,7 @@ pub mod handlers;
 pub mod health;
 pub mod lines;
 pub mod read_dispatcher;
+mod review_log;
 pub mod run;
 pub mod service;
 pub mod transport;

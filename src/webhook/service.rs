@@ -10,6 +10,8 @@ use tokio::time::Instant;
 
 use super::lines::UserLines;
 use super::read_dispatcher::ReadDispatcher;
+use super::review_log::log_review;
+use crate::api::installation::CANARY;
 use crate::api::patch::Patch;
 use crate::api::review::{
     AdmissionRequest, AdmissionResponse, DryRun, ReviewError, Texts, object_texts, parse_request,
@@ -20,8 +22,8 @@ use crate::client::needs_reads::{NeedsReads, judge_with_reads};
 use crate::client::shared_store::SharedStore;
 use crate::rules::mutations::MUTATIONS;
 use crate::rules::{
-    ChangedObject, Effect, Endpoint, PlannedMutations, Policy, Question, Rule, Verdict, judge,
-    mutate,
+    ChangedObject, Effect, Endpoint, PlannedMutations, Policy, Question, Rule, Transition, Verdict,
+    judge, mutate,
 };
 use crate::telemetry::metrics::{ReviewDecision, WebhookMetrics};
 
@@ -82,7 +84,8 @@ impl Service {
         // A PersistentVolume that another tenant has read is not safe again: what is unconfirmed is denied.
         let verdict = if endpoint == Endpoint::Tenancy { verdict.closed(policy) } else { verdict };
         self.record(endpoint, request, &verdict, *started);
-        let (warnings, audit) = (verdict.warnings(), audit(&verdict));
+        let (mut warnings, audit) = (verdict.warnings(), audit(&verdict));
+        warnings.extend(canary_warnings(request, &verdict));
         let made = AdmissionResponse { denial: verdict.denial(), warnings, audit, patch: None };
         response_bytes(&request.uid, &made)
     }
@@ -154,7 +157,7 @@ impl Service {
         }
     }
 
-    /// Counts a verdict, and logs its violations in one line, without the object.
+    /// Counts a verdict, and logs its violations in one line.
     fn record(
         &self,
         endpoint: Endpoint,
@@ -172,50 +175,31 @@ impl Service {
             return;
         }
         let user = &*request.change.user.name;
-        let Some(withheld) = self.lines.grant(user, Instant::now()) else { return };
-        let rules: Vec<String> = verdict
-            .rulings
-            .iter()
-            .map(|ruling| format!("{}={}", ruling.rule.id, ruling.effect.label()))
-            .collect();
-        let (kind, name) = match &request.change.subject {
-            ChangedObject::Volume(transition) => {
-                ("PersistentVolume", transition.latest().name.to_string())
-            }
-            ChangedObject::Claim(transition) => {
-                ("PersistentVolumeClaim", transition.latest().key.to_string())
-            }
-            ChangedObject::Namespace(transition) => {
-                ("Namespace", transition.latest().name.to_string())
-            }
-            ChangedObject::Class(transition) => {
-                ("StorageClass", transition.latest().name.to_string())
-            }
-            ChangedObject::Attachment(transition) => {
-                ("VolumeAttachment", transition.latest().name.to_string())
-            }
-            ChangedObject::Node(transition) => ("Node", transition.latest().node.name.to_string()),
-            ChangedObject::Driver(transition) => {
-                ("CSIDriver", transition.latest().name.to_string())
-            }
-            ChangedObject::SnapshotContent(transition) => {
-                ("VolumeSnapshotContent", transition.latest().name.to_string())
-            }
-        };
-        let took = Timestamp::now().duration_since(started).as_micros();
-        tracing::info!(
-            uid = request.uid,
-            user,
-            kind,
-            name,
-            rules = rules.join(","),
-            decision = if decision == ReviewDecision::Denied { "denied" } else { "allowed" },
-            dry_run = request.dry_run == DryRun::Yes,
-            withheld,
-            microseconds = u64::try_from(took).unwrap_or_default(),
-            "review"
-        );
+        if let Some(withheld) = self.lines.grant(user, Instant::now()) {
+            log_review(request, verdict, started, withheld);
+        }
     }
+}
+
+/// What would be denied, where the review is the dry run of `bindery doctor`: without it nothing would show that the API
+/// server asks a webhook that only observes.
+fn canary_warnings(request: &AdmissionRequest, verdict: &Verdict) -> Vec<String> {
+    let is_canary = match &request.change.subject {
+        ChangedObject::Volume(Transition::Create(volume)) => volume.name.as_str() == CANARY,
+        ChangedObject::Volume(_)
+        | ChangedObject::Claim(_)
+        | ChangedObject::Namespace(_)
+        | ChangedObject::Class(_)
+        | ChangedObject::Attachment(_)
+        | ChangedObject::Node(_)
+        | ChangedObject::Driver(_)
+        | ChangedObject::SnapshotContent(_) => false,
+    };
+    if !is_canary || request.dry_run == DryRun::No {
+        return Vec::new();
+    }
+    let audited = verdict.rulings.iter().filter(|ruling| ruling.effect == Effect::Audited);
+    audited.map(ToString::to_string).collect()
 }
 
 /// Removes the mutations that would restore a text of which only the beginning was kept.

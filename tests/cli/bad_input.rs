@@ -179,7 +179,7 @@ const ROWS: &[Row] = &[
     row(
         &["check", "-f", "pv.yaml", "--config", "config.yaml"],
         "",
-        "config.yaml:3:1: unknown key \"rule\"; known are apiVersion, kind, profile, rules, mutations, tenancy, overrides, trusted, ownController, exemptions, recycler, trash, moves\nerror: config.yaml:4:10: profile must be audit, baseline or strict",
+        "config.yaml:3:1: unknown key \"rule\"; known are apiVersion, kind, profile, rules, mutations, tenancy, overrides, trusted, ownController, exemptions, recycler, trash, moves\nerror: config.yaml:4:10: profile must be audit, warn, baseline or strict",
     ),
     row(
         &["controller", "--config", "recycler.yaml"],

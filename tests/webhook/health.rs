@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bindery::rules::{Endpoint, Persona, RULES, Send};
 use bindery::webhook::transport::tls::PairFiles;
+use serde_json::json;
 
 use crate::stage::{Gate, Scene, Stage, post};
 use crate::transport::fixture::{TestCa, eventually, log_lines};
@@ -86,7 +87,40 @@ async fn a_denial_is_one_log_line_that_holds_no_object() {
     let reported = "kind=\"PersistentVolume\" name=\"pv-logged\" \
                 rules=\"bound-volume-delete=denied\" decision=\"denied\" dry_run=false withheld=0";
     assert_eq!(log_lines(reported), 1);
+    assert_eq!(log_lines("sentence=\"PV \\\"pv-logged\\\" is bound to PVC"), 1);
     assert_eq!(log_lines("hush"), 0);
+}
+
+/// In the profile audit nobody is told anything, but for the dry run by which `bindery doctor` proves that it is asked.
+#[tokio::test]
+async fn what_is_audited_is_logged_with_user_operation_and_sentence() {
+    assert_eq!(log_lines("pv-audited"), 0);
+    let audit = "apiVersion: bindery.dev/v1\nkind: Config\nprofile: audit\n";
+    let policy = bindery::config::read(audit, "audit.yaml").unwrap().policy;
+    let scene = Scene::of("pair pv-audited db/data 10Gi RWO");
+    let stage = Stage::under(policy, &scene, RULES).await;
+    let ask = async |send: &Send, query: &str, endpoint| {
+        let body = scene.unmutated(send, Persona::Admin, query).body().clone();
+        stage.validate(endpoint, &body).await
+    };
+    let deleted = ask(&Send::Delete("pv/pv-audited"), "", Endpoint::Guard).await;
+    assert_eq!((&deleted["allowed"], deleted.get("warnings")), (&json!(true), None), "{deleted}");
+    let reported = "operation=\"DELETE\" kind=\"PersistentVolume\" name=\"pv-audited\" \
+                rules=\"bound-volume-delete=would_deny\" decision=\"allowed\"";
+    assert_eq!(log_lines(reported), 1);
+    assert_eq!(log_lines("sentence=\"PV \\\"pv-audited\\\" is bound to PVC"), 1);
+
+    let line = "volume bindery-doctor-canary 1Gi RWO claimRef={\"name\":\"data\"}";
+    for (line, query, is_reported) in [
+        (line, "?dryRun=All", true),
+        (line, "", false),
+        ("volume pv-other 1Gi RWO claimRef={\"name\":\"data\"}", "?dryRun=All", false),
+    ] {
+        let reply = ask(&Send::Create(line), query, Endpoint::Advise).await;
+        assert_eq!(reply["allowed"], true, "{reply}");
+        let has_warning = reply["warnings"].to_string().contains("[prebind-incomplete] ");
+        assert_eq!(has_warning, is_reported, "{line} {query}: {reply}");
+    }
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::check_result::CheckResult;
 use super::installation::InspectedInstallation;
+use crate::api::installation::CANARY;
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::CreateResponse;
 use crate::model::annotations::BIND_COMPLETED;
@@ -19,9 +20,6 @@ const MUTATION: &str = "strip-binder-annotations";
 
 const MUTATIONS: &str = "mutations";
 const DENIALS: &str = "denials";
-
-/// The name of what is never stored.
-const NAME: &str = "bindery-doctor-canary";
 
 pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure> {
     let namespace = subject.installation.namespace();
@@ -47,11 +45,11 @@ fn judged(policy: &Policy, mutated: &CreateResponse, denied: &CreateResponse) ->
     };
     let denials = match find(RULE).map_or(Mode::Deny, |rule| policy.mode(rule)) {
         Mode::Deny | Mode::Warn => denies(denied),
-        quiet @ (Mode::Audit | Mode::Off) => CheckResult::unknown(
+        Mode::Audit => audits(denied),
+        Mode::Off => CheckResult::unknown(
             DENIALS,
             format!(
-                "rule {RULE} is set to {}, so denials were not tried; set it to deny or warn to try them",
-                quiet.as_str()
+                "rule {RULE} is set to off, so denials were not tried; set it to audit, warn or deny to try them"
             ),
         ),
     };
@@ -70,7 +68,7 @@ fn judged(policy: &Policy, mutated: &CreateResponse, denied: &CreateResponse) ->
 fn claim() -> Value {
     json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",
-        "metadata": {"name": NAME, "annotations": {BIND_COMPLETED: "yes"}},
+        "metadata": {"name": CANARY, "annotations": {BIND_COMPLETED: "yes"}},
         "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "",
                  "resources": {"requests": {"storage": "1Gi"}}},
     })
@@ -79,10 +77,10 @@ fn claim() -> Value {
 /// A volume that is reserved for a claim without a name, which [`RULE`] denies.
 fn volume() -> Value {
     json!({
-        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": NAME},
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": CANARY},
         "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
                  "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "",
-                 "claimRef": {"namespace": "bindery-doctor-canary"},
+                 "claimRef": {"namespace": CANARY},
                  "nfs": {"server": "192.0.2.1", "path": "/bindery-doctor-canary"}},
     })
 }
@@ -123,6 +121,33 @@ fn denies(reply: &CreateResponse) -> CheckResult {
             DENIALS,
             "a PersistentVolume with an incomplete claimRef was admitted without a warning; the API server does not call the webhook, or gets no answer \
              in time; look at certificates and replicas, and at webhook.extraMatchConditions",
+        ),
+        code => not_asked(DENIALS, code, reply),
+    }
+}
+
+/// In mode audit the webhook tells this dry run alone what it would deny.
+fn audits(reply: &CreateResponse) -> CheckResult {
+    let mark = format!("[{RULE}] ");
+    let is_reported = reply.warnings.iter().any(|warning| warning.contains(&mark));
+    match reply.code {
+        403 if reply.message().contains(&mark) => CheckResult::unknown(
+            DENIALS,
+            format!(
+                "rule {RULE} is set to audit, and the webhook still denies; pods load a new configuration within a \
+                 minute or two, so run the doctor again then"
+            ),
+        ),
+        200 | 201 if is_reported => CheckResult::good(
+            DENIALS,
+            "a PersistentVolume with an incomplete claimRef was evaluated, and admitted as mode audit has it",
+        ),
+        200 | 201 => CheckResult::unknown(
+            DENIALS,
+            format!(
+                "rule {RULE} is set to audit, and no answer shows that the webhook was called; unless \
+                 webhook.extraMatchConditions excludes this request, look at certificates and replicas"
+            ),
         ),
         code => not_asked(DENIALS, code, reply),
     }
@@ -209,6 +234,24 @@ mod tests {
             Policy { mutations: [(MUTATION.to_owned(), Switch::Off)].into(), ..Policy::default() };
         let found = judged(&off, &unmutated, &reply(201, ""));
         assert_eq!(found[0].outcome, CheckOutcome::Unknown, "{}", found[0].text);
+    }
+
+    #[test]
+    fn mode_audit_is_proven_by_what_the_webhook_reports() {
+        let audit = Policy { modes: [(RULE.to_owned(), Mode::Audit)].into(), ..Policy::default() };
+        let passed = reply(201, "");
+        let warnings = vec![format!("[{RULE}] no name; it is never bound; name it")];
+        let reported = CreateResponse { warnings, ..reply(201, "") };
+        let unreached = reply(500, "failed calling webhook \"guard\": no route to host");
+        let late = reply(403, &format!("denied the request: [{RULE}] no name"));
+        for (denied, expected) in [
+            (&reported, CheckOutcome::Good),
+            (&late, CheckOutcome::Unknown),
+            (&passed, CheckOutcome::Unknown),
+            (&unreached, CheckOutcome::Bad),
+        ] {
+            assert_eq!(outcomes(&audit, &passed, denied)[1], expected, "{}", denied.message());
+        }
     }
 
     #[test]

@@ -167,6 +167,7 @@ fn control(server: Uncounted) -> Result<f64, String> {
         election: None,
         configuration: ConfigurationSource::default(),
         config_map: None,
+        last_good: None,
         own_namespace: "bindery".to_owned(),
         events: false,
         certificates: None,

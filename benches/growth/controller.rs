@@ -45,6 +45,7 @@ fn settings() -> ControllerSettings {
         election: None,
         configuration: ConfigurationSource::default(),
         config_map: None,
+        last_good: None,
         own_namespace: "bindery".to_owned(),
         events: false,
         certificates: None,

@@ -8,6 +8,7 @@ use super::process::{self, Signals};
 use crate::certificates::rotation::Periods;
 use crate::client::connect::{Address, connect};
 use crate::client::lease::{LeaderElection, Timing};
+use crate::controller::last_good::LastGoodConfiguration;
 use crate::controller::metrics::ControllerMetrics;
 use crate::controller::mode::ControllerMode;
 use crate::controller::run::{ControllerSettings, run_metered};
@@ -25,8 +26,10 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
              --in-tree-binder-disabled",
         ));
     }
-    // Errors in it are reported before anything starts, as by every command.
-    super::files::configuration(arguments.config.as_deref())?;
+    // Errors in it are reported before anything starts, as by every command, unless another takes its place.
+    if arguments.config_last_good.is_none() {
+        super::files::configuration(arguments.config.as_deref())?;
+    }
     // That of the certificates has the default periods: nothing is urgent.
     let timing = arguments.election.timing().map_err(Failure::usage)?;
     process::start_logging(&arguments.log);
@@ -89,15 +92,22 @@ fn settings(arguments: &ControllerArgs, timing: Timing) -> ControllerSettings {
     ControllerSettings {
         mode: arguments.mode,
         election: election(&own_namespace, arguments.lease_name.clone(), timing),
-        configuration: arguments
-            .config
-            .clone()
-            .map_or_else(ConfigurationSource::default, ConfigurationSource::File),
+        configuration: ConfigurationSource::of(
+            arguments.config.clone(),
+            arguments.config_last_good.clone(),
+        ),
         config_map: arguments.config_map.clone(),
+        last_good: last_good(arguments),
         own_namespace,
         events: arguments.events,
         certificates,
     }
+}
+
+/// Returns where the last good configuration is kept: beside the Lease, as the configuration itself is.
+fn last_good(arguments: &ControllerArgs) -> Option<LastGoodConfiguration> {
+    let (file, config_map) = (arguments.config.clone()?, arguments.config_last_good_map.clone()?);
+    Some(LastGoodConfiguration { file, namespace: arguments.lease_namespace.clone(), config_map })
 }
 
 fn periods(arguments: &ControllerArgs) -> Periods {

@@ -23,10 +23,10 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
         health_listen: arguments.health_listen,
         pair: pair(arguments)?,
         cluster: Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() },
-        policy: arguments
-            .config
-            .clone()
-            .map_or_else(ConfigurationSource::default, ConfigurationSource::File),
+        policy: ConfigurationSource::of(
+            arguments.config.clone(),
+            arguments.config_last_good.clone(),
+        ),
         threads: NonZeroUsize::new(usize::from(arguments.threads)).unwrap_or(NonZeroUsize::MIN),
         drain_delay: arguments.drain_delay,
         limits: Limits::reviews(),

@@ -1,6 +1,7 @@
 //! The configuration file of the controller, and events about it beside the `ConfigMap` that it is mounted from.
 //!
-//! Not here: how a file is watched (`file_watch`), and what it says of recyclers (`recycle`) and labels (`reconciler`).
+//! Not here: how a file is watched (`file_watch`), and what it says of recyclers (`recycle`) and labels
+//! (`reconciler`), and where the last good one is kept (`last_good`).
 
 use kube::Client;
 use tokio::sync::mpsc::{Receiver, Sender};
@@ -40,16 +41,28 @@ pub(super) fn watch(
     )
 }
 
-/// Records events about the changes while this replica leads: the files of all replicas say the same.
+/// Records events about the changes while this replica leads: the files of all replicas say the same. That the file is
+/// wrong is recorded by the next leader too, as it may have been so since its start.
 pub(super) async fn record(
     client: Client,
     namespace: String,
     config_map: String,
-    until: watch::Receiver<LeadershipDeadline>,
+    mut until: watch::Receiver<LeadershipDeadline>,
     mut changes: Receiver<Loaded>,
 ) {
-    while let Some(loaded) = changes.recv().await {
-        if until.borrow().is_none() {
+    let mut newest: Option<Loaded> = None;
+    loop {
+        tokio::select! {
+            changed = changes.recv() => match changed {
+                Some(loaded) => newest = Some(loaded),
+                None => return,
+            },
+            Ok(()) = until.changed() => {}
+        }
+        let leads = until.borrow().is_some();
+        let Some(loaded) = newest.take() else { continue };
+        if !leads {
+            newest = Some(loaded).filter(Result::is_err);
             continue;
         }
         let text = text(&loaded);
@@ -76,7 +89,9 @@ fn text(loaded: &Loaded) -> String {
                 problems.truncate(problems.floor_char_boundary(PROBLEMS_BYTES_MAX));
                 problems.push('…');
             }
-            format!("the new configuration cannot be used; the old one stays in use; {problems}")
+            format!(
+                "the configuration cannot be used; the last good one is in use, or the defaults if there is none; {problems}"
+            )
         }
     }
 }
@@ -90,7 +105,7 @@ mod tests {
         let one = text(&Err("c.yaml:3:1: unknown key \"a\"; remove it".to_owned()));
         assert_eq!(
             one,
-            "the new configuration cannot be used; the old one stays in use; c.yaml:3:1: unknown key \"a\"; \
+            "the configuration cannot be used; the last good one is in use, or the defaults if there is none; c.yaml:3:1: unknown key \"a\"; \
              remove it"
         );
         let many = text(&Err("c.yaml:3:1: ü\n".repeat(500)));

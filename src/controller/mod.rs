@@ -12,6 +12,7 @@ mod event_sender;
 mod fallback;
 mod hashed;
 pub mod health;
+pub mod last_good;
 mod loop_settings;
 pub mod metrics;
 pub mod mode;

@@ -17,6 +17,7 @@ use super::configuration;
 use super::error::LoopError;
 use super::event_sender::EventSender;
 use super::fallback::{Fallback, remedy};
+use super::last_good::{LastGoodConfiguration, keep};
 use super::loop_settings::LoopSettings;
 use super::metrics::ControllerMetrics;
 use super::mode::ControllerMode;
@@ -47,6 +48,8 @@ pub struct ControllerSettings {
     /// The `ConfigMap` in `own_namespace` from which the configuration file is mounted, if it is; events about the file
     /// are recorded for it.
     pub config_map: Option<String>,
+    /// Where the last good configuration is kept, if it is.
+    pub last_good: Option<LastGoodConfiguration>,
     /// The namespace of the controller's own objects.
     pub own_namespace: String,
     /// Whether events about decisions are stored; those of a recycler's pod are in any case.
@@ -85,6 +88,7 @@ pub async fn run_metered(
     let (sender, changes) = channel(configuration::CHANGES_COUNT_MAX);
     let counted = metrics.configuration.clone();
     let watched = configuration::watch(settings.configuration, counted, sender)?;
+    recorders.spawn(keep(client.clone(), settings.last_good, until.clone()));
     if let Some(name) = settings.config_map.filter(|_| settings.events) {
         let (client, namespace) = (client.clone(), settings.own_namespace.clone());
         recorders.spawn(configuration::record(client, namespace, name, until.clone(), changes));

@@ -1,7 +1,9 @@
 //! A configuration file that is reloaded when it changes.
 //!
 //! A file that cannot be used never replaces one that can: the last good configuration stays, and the log has every
-//! problem with its line and column. Not here: parsing the file (`config`).
+//! problem with its line and column. A process that starts with such a file uses the last good one that was stored, or
+//! else the defaults, where its options allow that. Not here: parsing the file (`config`), and storing the last good one
+//! (`controller`).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,8 +22,26 @@ use crate::telemetry::logging::cause;
 pub enum ConfigurationSource<T> {
     /// It is this one from the start to the end.
     Fixed(Box<T>),
-    /// A configuration file, read again whenever it changes.
+    /// A configuration file, read again whenever it changes. It must be right when the process starts.
     File(PathBuf),
+    /// The same; while it has not been right since the start of the process, `last_good` is used, or else the defaults.
+    FileOrLastGood {
+        /// The configuration file.
+        file: PathBuf,
+        /// The file with the last good configuration, if there is one.
+        last_good: PathBuf,
+    },
+}
+
+impl<T: Default> ConfigurationSource<T> {
+    /// The source that the options of a command name.
+    pub fn of(file: Option<PathBuf>, last_good: Option<PathBuf>) -> Self {
+        match (file, last_good) {
+            (None, _) => Self::default(),
+            (Some(file), None) => Self::File(file),
+            (Some(file), Some(last_good)) => Self::FileOrLastGood { file, last_good },
+        }
+    }
 }
 
 impl<T: Default> Default for ConfigurationSource<T> {
@@ -58,11 +78,11 @@ pub struct LiveConfiguration<T> {
 
 impl<T: Send + Sync + 'static> LiveConfiguration<T> {
     /// Loads what `part` takes of the configuration, and watches the file. Each reload is logged and passed to
-    /// `report`.
+    /// `report`, and so is a first configuration that is wrong.
     ///
     /// # Errors
     ///
-    /// The first configuration must be a good one.
+    /// The first configuration must be a good one, unless the source has another for that case.
     pub fn start(
         source: ConfigurationSource<T>,
         part: fn(Configuration) -> T,
@@ -77,12 +97,13 @@ impl<T: Send + Sync + 'static> LiveConfiguration<T> {
         poll: Duration,
         mut report: impl FnMut(Result<(), &FileError>) + Send + 'static,
     ) -> Result<Self, FileError> {
-        let path = match source {
+        let (path, last_good) = match source {
             ConfigurationSource::Fixed(fixed) => {
                 let current = Arc::new(ArcSwap::from_pointee(*fixed));
                 return Ok(Self { current, _watcher: None });
             }
-            ConfigurationSource::File(path) => path,
+            ConfigurationSource::File(file) => (file, None),
+            ConfigurationSource::FileOrLastGood { file, last_good } => (file, Some(last_good)),
         };
         // Watched before it is read, so that no change in between is missed.
         let (folders, error) = WatchedFolders::watch(&[&path]);
@@ -90,10 +111,19 @@ impl<T: Send + Sync + 'static> LiveConfiguration<T> {
             let reason = error.to_string();
             tracing::warn!(reason, "configuration folder not watched; it is polled");
         }
-        let bytes = bytes_of(&path)?;
-        let current = Arc::new(ArcSwap::from_pointee(part(read(&bytes, &path)?)));
+        let bytes = bytes_of(&path);
+        let mut seen = bytes.as_ref().map(Vec::clone).map_err(ToString::to_string);
+        let first = match (bytes.and_then(|bytes| read(&bytes, &path)), last_good) {
+            (Ok(first), _) => first,
+            (Err(error), None) => return Err(error),
+            (Err(error), Some(last_good)) => {
+                let instead = instead_of(&error, &last_good);
+                report(Err(&error));
+                instead
+            }
+        };
+        let current = Arc::new(ArcSwap::from_pointee(part(first)));
         let published = Arc::clone(&current);
-        let mut seen = Ok(bytes);
         let look = move || {
             let bytes = bytes_of(&path);
             let now = bytes.as_ref().map(Vec::clone).map_err(ToString::to_string);
@@ -123,6 +153,21 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, FileError> {
 
 fn read(bytes: &[u8], path: &Path) -> Result<Configuration, FileError> {
     Ok(config::read_bytes(bytes, &path.display().to_string())?)
+}
+
+/// The last good configuration, or else the default one: a pod that does not start denies what it should admit, and admits
+/// what it should deny.
+fn instead_of(error: &FileError, last_good: &Path) -> Configuration {
+    let found = bytes_of(last_good).and_then(|bytes| read(&bytes, last_good));
+    let used = if found.is_ok() { "the last good one" } else { "the defaults" };
+    for problem in error.to_string().lines() {
+        tracing::error!(problem, used, "configuration not usable");
+    }
+    if let Err(error) = &found {
+        let reason = error.to_string();
+        tracing::warn!(reason, "no last good configuration");
+    }
+    found.unwrap_or_default()
 }
 
 /// Logs a reload, with a line for each problem.
@@ -186,5 +231,53 @@ mod tests {
         fs::write(&path, mode("audit")).unwrap();
         until("another", &|| current() == Mode::Audit);
         until("good at last", &good);
+    }
+
+    #[test]
+    fn a_wrong_file_at_the_start_gives_way_to_the_last_good_one_or_the_defaults() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, last_good] =
+            ["config.yaml", "last-good.yaml"].map(|name| folder.path().join(name));
+        let rule = find("bound-volume-delete").unwrap();
+        let mode = |id: &str| format!("{HEAD}rules: {{modes: {{bound-volume-delete: {id}}}}}\n");
+        let start = |last_good: Option<&PathBuf>| {
+            let (is_good, poll) = (Arc::new(AtomicBool::new(true)), Duration::from_millis(20));
+            let known = Arc::clone(&is_good);
+            let report =
+                move |taken: Result<(), &FileError>| known.store(taken.is_ok(), Ordering::Relaxed);
+            let source: ConfigurationSource<Policy> =
+                ConfigurationSource::of(Some(file.clone()), last_good.cloned());
+            let watch = LiveConfiguration::start_polling(source, |read| read.policy, poll, report);
+            watch.map(|watch| (watch, is_good))
+        };
+        for wrong in [Some(mode("forbid")), Some(String::new()), None] {
+            match &wrong {
+                Some(text) => fs::write(&file, text).unwrap(),
+                None => fs::remove_file(&file).unwrap(),
+            }
+            for (good, expected) in [
+                (None, rule.mode),
+                (Some("{".to_owned()), rule.mode),
+                (Some(mode("audit")), Mode::Audit),
+            ] {
+                let _ = fs::remove_file(&last_good);
+                if let Some(text) = &good {
+                    fs::write(&last_good, text).unwrap();
+                }
+                assert!(start(None).is_err(), "{wrong:?}: without the option it must be right");
+                let (watch, is_good) = start(Some(&last_good)).unwrap();
+                assert_eq!(watch.current().load().mode(rule), expected, "{wrong:?}, {good:?}");
+                assert!(!is_good.load(Ordering::Relaxed), "{wrong:?} is reported");
+            }
+        }
+        // Once it is right it counts, as after any other wrong file.
+        let (watch, is_good) = start(Some(&last_good)).unwrap();
+        fs::write(&file, mode("warn")).unwrap();
+        let end = Instant::now() + Duration::from_secs(10);
+        while !is_good.load(Ordering::Relaxed) {
+            assert!(Instant::now() < end, "it is not loaded within ten seconds");
+            std::thread::yield_now();
+        }
+        assert_eq!(watch.current().load().mode(rule), Mode::Warn);
     }
 }

@@ -39,6 +39,7 @@ impl Process {
             election: Some(election),
             configuration: ConfigurationSource::default(),
             config_map: None,
+            last_good: None,
             own_namespace: "kube-system".to_owned(),
             events: true,
             certificates: None,

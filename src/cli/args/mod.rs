@@ -149,6 +149,10 @@ pub struct WebhookArgs {
     /// Modes of rules and trusted accounts; read again when it changes.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Used instead of a configuration that is wrong when the process starts; the defaults if this is missing or wrong too.
+    /// Without it, a wrong configuration ends the process.
+    #[arg(long, value_name = "FILE", requires = "config")]
+    pub config_last_good: Option<PathBuf>,
     /// Threads that answer AdmissionReviews.
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub threads: u16,
@@ -231,6 +235,13 @@ pub struct ControllerArgs {
     /// a new configuration is in use.
     #[arg(long, value_name = "NAME", requires = "config")]
     pub config_map: Option<String>,
+    /// Used instead of a configuration that is wrong when the process starts; the defaults if this is missing or wrong too.
+    /// Without it, a wrong configuration ends the process.
+    #[arg(long, value_name = "FILE", requires = "config")]
+    pub config_last_good: Option<PathBuf>,
+    /// `ConfigMap`, in the namespace of the Lease, that the leader keeps the last good configuration in. It must exist.
+    #[arg(long, value_name = "NAME", requires = "config")]
+    pub config_last_good_map: Option<String>,
     /// The log.
     #[command(flatten)]
     pub log: LogArgs,

@@ -80,6 +80,7 @@ impl Running {
             election,
             configuration: ConfigurationSource::Fixed(Box::new(configuration)),
             config_map: None,
+            last_good: None,
             own_namespace,
             events: true,
             certificates: None,

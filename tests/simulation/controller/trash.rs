@@ -80,6 +80,7 @@ impl Stage {
             election: None,
             configuration: ConfigurationSource::File(file),
             config_map: None,
+            last_good: None,
             own_namespace: "kube-system".to_owned(),
             events: true,
             certificates: None,

@@ -157,6 +157,7 @@ impl Controller {
             election: None,
             configuration: ConfigurationSource::default(),
             config_map: None,
+            last_good: None,
             own_namespace: "bindery".to_owned(),
             events: true,
             certificates: None,

@@ -4,7 +4,8 @@
 //! Not here: what an API server rejects besides.
 
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+    MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -59,6 +60,12 @@ fn typed(object: &Value) -> Option<Result<Value, serde_json::Error>> {
         }
         ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration") => {
             through::<MutatingWebhookConfiguration>(object)
+        }
+        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy") => {
+            through::<ValidatingAdmissionPolicy>(object)
+        }
+        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding") => {
+            through::<ValidatingAdmissionPolicyBinding>(object)
         }
         _ => return None,
     })

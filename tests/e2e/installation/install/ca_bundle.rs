@@ -1,0 +1,71 @@
+//! The account that issues the certificates writes `caBundle` into the registrations, and can change nothing else of them.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::site::{NAME, Site};
+use crate::eventually::eventually;
+use crate::plane::persona::ADMIN;
+use crate::runner::{Case, case};
+
+pub(crate) const CASES: &[Case] = &[case!(the_account_of_the_certificates_changes_ca_bundle_only)];
+
+/// The account of the pods, under which a stolen token would act.
+const ACCOUNT: &str = "system:serviceaccount:bindery:bindery";
+
+/// What somebody might do with the right to patch a registration, as JSON patches.
+fn misuses() -> Vec<Value> {
+    let replace =
+        |path: &str, value: Value| json!([{"op": "replace", "path": path, "value": value}]);
+    let add = |path: &str, value: Value| json!([{"op": "add", "path": path, "value": value}]);
+    let elsewhere = json!({"url": "https://example.com/steal"});
+    vec![
+        replace("/webhooks/0/clientConfig", elsewhere),
+        replace("/webhooks/0/clientConfig/service/name", json!("other")),
+        replace("/webhooks/0/clientConfig/service/namespace", json!("other")),
+        replace("/webhooks/0/clientConfig/service/path", json!("/other")),
+        replace("/webhooks/0/clientConfig/service/port", json!(8443)),
+        replace("/webhooks/0/rules/0/resources", json!(["secrets"])),
+        replace("/webhooks/0/failurePolicy", json!("Ignore")),
+        replace("/webhooks/0/matchConditions/0/expression", json!("false")),
+        replace("/webhooks/0/timeoutSeconds", json!(30)),
+        add("/webhooks/0/namespaceSelector", json!({"matchLabels": {"a": "b"}})),
+        add("/metadata/labels/other", json!("x")),
+        add("/metadata/finalizers", json!(["example.com/kept"])),
+        json!([{"op": "remove", "path": "/webhooks/0"}]),
+    ]
+}
+
+fn the_account_of_the_certificates_changes_ca_bundle_only() {
+    // Entries that fail closed and open have both policies to misuse.
+    let site = Site::install(&["webhook.mutate.failurePolicy=Fail"]);
+    // Renewed by the controller under the policy, or there would have been no denial.
+    assert!(site.bundle().is_some_and(|bundle| bundle.contains("BEGIN CERTIFICATE")));
+    for kind in ["validatingwebhookconfiguration", "mutatingwebhookconfiguration"] {
+        let patch = |who: Option<&str>, patch: &Value| {
+            let patch = patch.to_string();
+            let who = who.map(|who| format!("--as={who}"));
+            let arguments = ["patch", kind, NAME, "--type=json", "--dry-run=server", "-p", &patch];
+            let arguments = [&arguments[..], who.as_deref().as_slice()].concat();
+            site.plane.kubectl(ADMIN, &arguments, "")
+        };
+        let bundle = json!([{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": "YQ=="}]);
+        let misuses = misuses();
+        eventually("the policy is in force", Duration::from_secs(30), || {
+            let output = patch(Some(ACCOUNT), &misuses[0]);
+            if output.code == 0 { Err(format!("{output:?}")) } else { Ok(()) }
+        });
+        for misuse in &misuses {
+            let output = patch(Some(ACCOUNT), misuse);
+            let is_denied =
+                output.code != 0 && output.stderr.contains("may change caBundle of the webhook");
+            assert!(is_denied, "{kind}: {misuse}: {output:?}");
+            // An administrator may: what is wrong with the patch is who sends it.
+            let other = patch(None, misuse);
+            assert_eq!(other.code, 0, "{kind}: {misuse}: {other:?}");
+        }
+        let allowed = patch(Some(ACCOUNT), &bundle);
+        assert_eq!(allowed.code, 0, "{kind}: {allowed:?}");
+    }
+}

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::helm::{Rendering, set, sets};
 
-fn file(rendering: &Rendering) -> &str {
+pub(crate) fn file(rendering: &Rendering) -> &str {
     let maps = rendering.of_kind("ConfigMap");
     let mut files = maps.iter().filter_map(|map| map["data"]["config.yaml"].as_str());
     let file = files.next().expect("there is a configuration");

@@ -22,6 +22,8 @@ const PICTURE: &str = "docs/pictures/dashboard.svg";
 const MINUTES: u32 = 60;
 /// What Grafana makes of its variable where metrics are scraped each 30 seconds: four times that.
 const RATE_INTERVAL: &str = "2m";
+/// The time that it shows, as Grafana writes it.
+const RANGE: &str = "60m";
 /// Pixels of a column and a row of Grafana's grid, which has 24 columns.
 const CELL: (u32, u32) = (40, 26);
 
@@ -38,6 +40,8 @@ const HOUR: &[&str] = &[
     "bindery_admission_duration_seconds_bucket{LABELS,le=\"+Inf\"} 0+100x39 4000+285x29 12550+135x49",
     "bindery_rule_results_total{LABELS,rule=\"bound-volume-delete\",result=\"denied\"} 0x49 0+3x10 30x60",
     "bindery_rule_results_total{LABELS,rule=\"prebind-class\",result=\"warned\"} 0x39 0+1x29 30x50",
+    "bindery_rule_results_total{LABELS,rule=\"recycle-policy\",result=\"would_deny\"} 0x29 0+2x10 20x80",
+    "bindery_rule_results_total{LABELS,rule=\"host-path-volume\",result=\"would_warn\"} 0x59 0+1x20 20x40",
     "bindery_mutations_total{LABELS,mutation=\"delayed-binding\"} 0+8x39 320+36x29 1400+12x49",
     "bindery_mutations_total{LABELS,mutation=\"restore-binding\"} 0x69 0+2x20 40x30",
     "bindery_exemptions_total{LABELS,rule=\"bound-volume-capacity\"} 0x79 0+1x10 10x30",
@@ -112,8 +116,9 @@ fn the_picture_of_the_dashboard_is_current() {
 /// The lines of each panel.
 fn lines(panels: &[Panel]) -> Vec<Vec<Line>> {
     let targets: Vec<&Target> = panels.iter().flat_map(|panel| &panel.targets).collect();
-    let queries =
-        targets.iter().map(|target| target.expr.replace("$__rate_interval", RATE_INTERVAL));
+    let queries = targets.iter().map(|target| {
+        target.expr.replace("$__rate_interval", RATE_INTERVAL).replace("$__range", RANGE)
+    });
     let queries: Vec<String> = queries.collect();
     let mut series = String::from("load 30s\n");
     for line in HOUR {

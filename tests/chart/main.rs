@@ -27,5 +27,6 @@ mod readme;
 mod registrations;
 mod rejected;
 mod rights;
+mod stages;
 mod templates;
 mod typed;

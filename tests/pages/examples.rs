@@ -1,6 +1,7 @@
 //! YAML on pages and in the examples is read by what it is for.
 
 use std::fs;
+use std::path::Path;
 
 use bindery::{config, document};
 use serde_json::Value;
@@ -34,8 +35,16 @@ fn every_set_of_values_is_accepted_by_the_chart() {
     let defaults = document::read(&defaults).expect("YAML")[0].to_json();
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     let mut count = 0;
-    for entry in fs::read_dir(root().join("examples/values")).expect("there are examples") {
-        let path = entry.expect("it can be listed").path();
+    let folders = ["examples/values", "charts/bindery"].map(|folder| root().join(folder));
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("there are sets"));
+    let is_set = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.ends_with(".yaml")
+            && (path.parent() == Some(&folders[0]) || name.starts_with("values-"))
+    };
+    for path in
+        entries.map(|entry| entry.expect("it can be listed").path()).filter(|path| is_set(path))
+    {
         let text = fs::read_to_string(&path).expect("it can be read");
         let documents =
             document::read(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -46,5 +55,5 @@ fn every_set_of_values_is_accepted_by_the_chart() {
         assert!(errors.is_empty(), "{}: {}", path.display(), errors.join("; "));
         count += 1;
     }
-    assert!(count >= 4, "only {count} sets");
+    assert!(count >= 6, "only {count} sets");
 }

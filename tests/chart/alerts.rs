@@ -24,8 +24,11 @@ const SOURCES: [&str; 11] = [
 ];
 
 /// What the API server counts of webhooks (Kubernetes: `apiserver/pkg/admission/metrics`).
-const OF_THE_API_SERVER: [&str; 2] =
-    ["apiserver_admission_webhook_fail_open_count", "apiserver_admission_webhook_rejection_count"];
+const OF_THE_API_SERVER: [&str; 3] = [
+    "apiserver_admission_webhook_fail_open_count",
+    "apiserver_admission_webhook_rejection_count",
+    "apiserver_validating_admission_policy_check_total",
+];
 
 /// What the names of metrics begin with: ours, those that the local static provisioner has in common with that of
 /// sig-storage, and the API server's.
@@ -131,6 +134,8 @@ fn every_alert_says_what_to_do() {
         );
         assert!(reported.ends_with('.') && !reported.contains('\n'), "{name}: {reported}");
         assert!(alert["annotations"]["summary"].is_string(), "{name}");
+        let runbook = format!("docs/how-to/troubleshoot.md#{}", name.to_lowercase());
+        assert_eq!(alert["annotations"]["runbook_url"], runbook.as_str(), "{name}");
     }
     assert!(names.len() >= 14, "{names:?}");
 }

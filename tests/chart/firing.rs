@@ -44,6 +44,12 @@ const WELL: &[&str] = &[
     "apiserver_admission_webhook_rejection_count{name=\"guard.bindery.dev\",error_type=\"no_error\"} 0+1x60",
     "apiserver_admission_webhook_rejection_count{name=\"a.example.com\",error_type=\"calling_webhook_error\"} 0+1x60",
     "apiserver_admission_webhook_fail_open_count{name=\"a.example.com\"} 0+1x60",
+    // An API server that began long before Prometheus: what it counted then is no news.
+    "apiserver_admission_webhook_fail_open_count{name=\"advise.bindery.dev\",job=\"apiserver\",instance=\"old\"} 7x60",
+    "process_start_time_seconds{job=\"apiserver\",instance=\"old\"} -7200x60",
+    "process_start_time_seconds{job=\"apiserver\",instance=\"new\"} 0x60",
+    "process_start_time_seconds{CONTROLLER,instance=\"c\"} 0x60",
+    "apiserver_validating_admission_policy_check_total{policy=\"other-break-glass\",enforcement_action=\"audit\",job=\"apiserver\",instance=\"new\"} _x20 1x40",
 ];
 
 /// What is otherwise than well, the alert that it raises, and the minutes until then. Series replace those
@@ -78,17 +84,60 @@ const CASES: &[(&str, &[&str], u32)] = &[
         &[
             "apiserver_admission_webhook_rejection_count{name=\"guard.bindery.dev\",error_type=\"calling_webhook_error\"} 0+1x60",
         ],
-        5,
+        1,
     ),
     (
         "BinderyFailingOpen",
         &["apiserver_admission_webhook_fail_open_count{name=\"advise.bindery.dev\"} 0+1x60"],
-        5,
+        1,
     ),
     (
         "BinderyFailingOpen",
         &["apiserver_admission_webhook_fail_open_count{name=\"restore.bindery.dev\"} 0+1x60"],
-        5,
+        1,
+    ),
+    // Once a day: a counter that moves once, and one that begins with its first event.
+    (
+        "BinderyGuardUnreachable",
+        &[
+            "apiserver_admission_webhook_rejection_count{name=\"guard.bindery.dev\",error_type=\"calling_webhook_error\"} 3x20 4x40",
+        ],
+        11,
+    ),
+    (
+        "BinderyGuardUnreachable",
+        &[
+            "apiserver_admission_webhook_rejection_count{name=\"tenancy.bindery.dev\",error_type=\"calling_webhook_error\",job=\"apiserver\",instance=\"new\"} _x20 1x40",
+        ],
+        10,
+    ),
+    (
+        "BinderyFailingOpen",
+        &[
+            "apiserver_admission_webhook_fail_open_count{name=\"mutate.bindery.dev\",job=\"apiserver\",instance=\"new\"} _x20 1x40",
+        ],
+        10,
+    ),
+    (
+        "BinderyBreakGlassUsed",
+        &[
+            "apiserver_validating_admission_policy_check_total{policy=\"rel-bindery-break-glass\",enforcement_action=\"audit\",job=\"apiserver\",instance=\"new\"} _x20 1x40",
+        ],
+        10,
+    ),
+    (
+        "BinderyBreakGlassUsed",
+        &[
+            "apiserver_validating_admission_policy_check_total{policy=\"rel-bindery-break-glass\",enforcement_action=\"warn\",job=\"apiserver\",instance=\"old\"} 8x20 9x40",
+        ],
+        11,
+    ),
+    (
+        "BinderyWritesRejected",
+        &[
+            "bindery_controller_writes_total{CONTROLLER,instance=\"c\",write=\"reserve\",outcome=\"rejected\"} _x20 1x40",
+        ],
+        10,
     ),
     (
         "BinderyWebhookSlow",
@@ -193,7 +242,7 @@ const CASES: &[(&str, &[&str], u32)] = &[
         &[
             "bindery_controller_writes_total{CONTROLLER,write=\"reserve\",outcome=\"rejected\"} 0+1x60",
         ],
-        10,
+        1,
     ),
     (
         "BinderyFellBack",

@@ -16,7 +16,7 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
     for: 5m
     labels: {severity: warning}
     annotations:
-      runbook: docs/how-to/troubleshoot.md#binderylocaldown
+      runbook_url: {{ .Values.metrics.prometheusRule.runbooks }}#binderylocaldown
       summary: No pod of the Bindery local static provisioner runs
       description: >-
         No local static provisioner of {{ $namespace }}/{{ $name }} has run for five minutes; new disks are not offered
@@ -29,7 +29,7 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
     for: 20m
     labels: {severity: warning}
     annotations:
-      runbook: docs/how-to/troubleshoot.md#binderylocalnotready
+      runbook_url: {{ .Values.metrics.prometheusRule.runbooks }}#binderylocalnotready
       summary: A local static provisioner has not decided about all disks of its node
       description: >-
         Pod {{ `{{ $labels.pod }}` }} on node {{ `{{ $labels.node }}` }} has been up for twenty minutes and has not decided about
@@ -40,7 +40,7 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
     for: 5m
     labels: {severity: critical}
     annotations:
-      runbook: docs/how-to/troubleshoot.md#binderydiskreplaced
+      runbook_url: {{ .Values.metrics.prometheusRule.runbooks }}#binderydiskreplaced
       summary: Another disk is under the path of a PersistentVolume
       description: >-
         On node {{ `{{ $labels.node }}` }}, {{ `{{ $value }}` }} disks of StorageClass {{ `{{ $labels.storage_class }}` }} are
@@ -51,7 +51,7 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
     expr: sum by (node, storage_class) (bindery_local_disks{ {{- $local -}} ,state="reserved_while_cleaned"}) > 0
     labels: {severity: critical}
     annotations:
-      runbook: docs/how-to/troubleshoot.md#binderyvolumereservedwhilecleaned
+      runbook_url: {{ .Values.metrics.prometheusRule.runbooks }}#binderyvolumereservedwhilecleaned
       summary: A PersistentVolumeClaim got a PersistentVolume whose disk was being cleaned
       description: >-
         On node {{ `{{ $labels.node }}` }}, {{ `{{ $value }}` }} PersistentVolumes of StorageClass
@@ -64,7 +64,7 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
     for: 15m
     labels: {severity: warning}
     annotations:
-      runbook: docs/how-to/troubleshoot.md#binderydiskheld
+      runbook_url: {{ .Values.metrics.prometheusRule.runbooks }}#binderydiskheld
       summary: Disks are not offered until a person decides
       description: >-
         On node {{ `{{ $labels.node }}` }}, {{ `{{ $value }}` }} disks of StorageClass {{ `{{ $labels.storage_class }}` }} are
@@ -76,7 +76,7 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
     for: 15m
     labels: {severity: warning}
     annotations:
-      runbook: docs/how-to/troubleshoot.md#binderycleaningfails
+      runbook_url: {{ .Values.metrics.prometheusRule.runbooks }}#binderycleaningfails
       summary: A released disk cannot be cleaned
       description: >-
         On node {{ `{{ $labels.node }}` }}, {{ `{{ $value | humanize }}` }} cleanings ({{ `{{ $labels.mode }}` }}) have failed
@@ -88,7 +88,7 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
     for: 15m
     labels: {severity: warning}
     annotations:
-      runbook: docs/how-to/troubleshoot.md#binderylocalstepsfail
+      runbook_url: {{ .Values.metrics.prometheusRule.runbooks }}#binderylocalstepsfail
       summary: A step of the local static provisioner fails again and again
       description: >-
         On node {{ `{{ $labels.node }}` }} the step {{ `{{ $labels.step }}` }} has failed {{ `{{ $value | humanize }}` }} times
@@ -100,7 +100,7 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
     for: 5m
     labels: {severity: warning}
     annotations:
-      runbook: docs/how-to/troubleshoot.md#binderylocalscansfail
+      runbook_url: {{ .Values.metrics.prometheusRule.runbooks }}#binderylocalscansfail
       summary: The local static provisioner cannot see the mounts of its node
       description: >-
         On node {{ `{{ $labels.node }}` }} the mount table cannot be read; no disk is found and none is cleaned;
@@ -112,7 +112,7 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
     for: 5m
     labels: {severity: warning}
     annotations:
-      runbook: docs/how-to/troubleshoot.md#binderynodecleanupdown
+      runbook_url: {{ .Values.metrics.prometheusRule.runbooks }}#binderynodecleanupdown
       summary: The Bindery node cleanup does nothing
       description: >-
         No node cleanup of {{ $namespace }}/{{ $name }} has completed a round for fifteen minutes; pods whose local disk was
@@ -123,7 +123,7 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
     for: 15m
     labels: {severity: warning}
     annotations:
-      runbook: docs/how-to/troubleshoot.md#binderynodelost
+      runbook_url: {{ .Values.metrics.prometheusRule.runbooks }}#binderynodelost
       summary: PersistentVolumeClaims wait for a lost node until a person decides
       description: >-
         {{ `{{ $value }}` }} PersistentVolumes of StorageClass {{ `{{ $labels.storage_class }}` }} cannot be reached

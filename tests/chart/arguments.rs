@@ -55,6 +55,9 @@ fn the_program_takes_the_arguments_of_every_container() {
                     assert_eq!(arguments.lease_namespace, "store", "{name}: {owner}");
                     let lease = rendering.object("Lease", &arguments.lease_name);
                     assert_eq!(lease["metadata"]["namespace"], "store", "{name}");
+                    // It patches what must be there.
+                    let kept = arguments.config_last_good_map.as_deref().expect("a ConfigMap");
+                    rendering.object("ConfigMap", kept);
                     arguments.installation.clone()
                 } else {
                     assert!(matches!(command, Command::Doctor(_)), "{name}: {command:?}");

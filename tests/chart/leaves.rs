@@ -20,6 +20,9 @@ const FULL: &str = "controller.mode=full,controller.acknowledgeBinderReplacement
 const PROVIDED: &[&str] =
     &["--set-json", r#"certs={"mode": "provided", "provided": {"secretName": "other"}}"#];
 
+const MONITORED: &[&str] =
+    &["--set", "metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true"];
+
 const TRASH: &[&str] = &["--set", "trash.enabled=true"];
 
 const LOCAL: &[&str] = &["--set", "local.enabled=true,local.classes.a.hostDir=/mnt"];
@@ -29,6 +32,8 @@ const POOLS: &[&str] = &[
     "--set-json",
     r#"local={"enabled": true, "pools": [{"name": "o", "classes": {"a": {"hostDir": "/mnt"}}}]}"#,
 ];
+
+const NEVER: &str = r#"[{"name": "never", "expression": "false"}]"#;
 
 const PROBES: &[Probe] = &[
     ("image.repository", "\"registry.example.com/bindery\"", &[]),
@@ -59,20 +64,32 @@ const PROBES: &[Probe] = &[
     ("webhook.port", "10250", &[]),
     ("webhook.guard.failurePolicy", "\"Ignore\"", &[]),
     ("webhook.guard.timeoutSeconds", "4", &[]),
+    ("webhook.guard.extraMatchConditions", NEVER, &[]),
     ("webhook.advise.failurePolicy", "\"Fail\"", &[]),
     ("webhook.advise.timeoutSeconds", "4", &[]),
+    ("webhook.advise.extraMatchConditions", NEVER, &[]),
     ("webhook.tenancy.failurePolicy", "\"Ignore\"", &[]),
     ("webhook.tenancy.timeoutSeconds", "4", &[]),
+    ("webhook.tenancy.extraMatchConditions", NEVER, &[]),
     ("webhook.mutate.failurePolicy", "\"Fail\"", &[]),
     ("webhook.mutate.timeoutSeconds", "4", &[]),
+    ("webhook.mutate.extraMatchConditions", NEVER, &[]),
     ("webhook.mutate.mutations.delayed-binding", "false", &[]),
     ("webhook.mutate.mutations.tenant-selector", "true", &[]),
-    ("webhook.extraMatchConditions", r#"[{"name": "never", "expression": "false"}]"#, &[]),
+    ("webhook.extraMatchConditions", NEVER, &[]),
+    ("webhook.clientCA.configMap", "\"callers\"", &[]),
+    (
+        "webhook.clientCA.names",
+        r#"["kube-apiserver"]"#,
+        &["--set", "webhook.clientCA.configMap=callers"],
+    ),
+    ("webhook.extraArgs", r#"["--threads=2"]"#, &[]),
     ("webhook.drainDelay", "\"15s\"", &[]),
     ("controller.enabled", "false", &["--set", "certs.mode=certManager"]),
     ("controller.placement", "\"deployment\"", &[]),
     ("controller.mode", "\"prebind\"", &[]),
     ("controller.events", "false", &[]),
+    ("controller.extraArgs", r#"["--leader-elect-retry-period=3s"]"#, &[]),
     ("trusted.binders", r#"["system:serviceaccount:topolvm:binder"]"#, &[]),
     ("trusted.provisioners", r#"["system:serviceaccount:disks:provisioner"]"#, &[]),
     ("trusted.populators", r#"["system:serviceaccount:populators:mover"]"#, &[]),
@@ -140,8 +157,14 @@ const PROBES: &[Probe] = &[
     ("certs.certManager.issuerRef", r#"{"name": "storage"}"#, &["--set", "certs.mode=certManager"]),
     ("serviceAccount.annotations", r#"{"a": "b"}"#, &[]),
     ("rbac.create", "false", &[]),
+    ("metrics.service.enabled", "true", &[]),
+    ("metrics.service.annotations", r#"{"a": "b"}"#, &["--set", "metrics.service.enabled=true"]),
     ("metrics.serviceMonitor.enabled", "true", &[]),
+    ("metrics.serviceMonitor.labels", r#"{"a": "b"}"#, MONITORED),
+    ("metrics.serviceMonitor.interval", "\"30s\"", MONITORED),
     ("metrics.prometheusRule.enabled", "true", &[]),
+    ("metrics.prometheusRule.runbooks", "\"https://docs.example.com/bindery\"", MONITORED),
+    ("metrics.prometheusRule.labels", r#"{"a": "b"}"#, MONITORED),
     ("metrics.dashboard.enabled", "true", &[]),
     ("networkPolicy.enabled", "true", &[]),
     (
@@ -155,6 +178,11 @@ const PROBES: &[Probe] = &[
     ("pod.priorityClassName", "\"high\"", &[]),
     ("pod.resourceQuota", "true", &["--set", "pod.priorityClassName=high"]),
     ("pod.hostNetwork", "true", &[]),
+    ("pod.securityContext.runAsUser", "1000", &[]),
+    ("pod.securityContext.runAsGroup", "null", &[]),
+    ("pod.securityContext.fsGroup", "null", &[]),
+    ("pod.extraVolumes", r#"[{"name": "scratch", "emptyDir": {}}]"#, &[]),
+    ("pod.extraVolumeMounts", r#"[{"name": "scratch", "mountPath": "/scratch"}]"#, &[]),
     ("pod.nodeSelector", r#"{"a": "b"}"#, &[]),
     ("pod.tolerations", r#"[{"operator": "Exists"}]"#, &[]),
     ("pod.affinity", r#"{"nodeAffinity": {}}"#, &[]),

@@ -33,6 +33,15 @@ fn they_name_mode_policies_and_certificates() {
     }
 }
 
+#[test]
+fn they_say_that_the_profile_audit_fails_open() {
+    let audit = notes(&["--set", "rules.profile=audit"]);
+    for line in ["guard: Ignore, advise: Ignore, tenancy: Ignore, mutate: Ignore", "profile audit"]
+    {
+        assert!(audit.contains(line), "{line}: {audit}");
+    }
+}
+
 /// Both commands name what is really there, so that they can be copied in an emergency.
 #[test]
 fn they_explain_what_to_do_in_an_emergency() {

@@ -89,6 +89,7 @@ fn every_pod_is_restricted() {
             let whose = format!("{name}: {owner}");
             let security = &pod["securityContext"];
             assert_eq!(security["runAsNonRoot"], true, "{whose}");
+            assert_eq!(pod["nodeSelector"]["kubernetes.io/os"], "linux", "{whose}");
             assert_eq!(security["runAsUser"], 65532, "{whose}");
             assert_eq!(security["runAsGroup"], 65532, "{whose}");
             assert_eq!(security["seccompProfile"]["type"], "RuntimeDefault", "{whose}");
@@ -113,6 +114,64 @@ fn every_pod_is_restricted() {
             }
         }
     }
+}
+
+/// OpenShift gives each namespace a range of users, and admits no pod that names another.
+#[test]
+fn a_platform_may_give_user_and_group() {
+    let nothing = r#"{"runAsUser": null, "runAsGroup": null, "fsGroup": null}"#;
+    let rendering = rendered(&["--set-json", &format!("pod.securityContext={nothing}")]);
+    let expected = json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}});
+    let pods = pods(&rendering);
+    assert!(pods.len() >= 2);
+    for (owner, pod) in pods {
+        assert_eq!(pod["securityContext"], expected, "{owner}");
+    }
+}
+
+/// Where Prometheus scrapes, it has to reach the port of the node.
+#[test]
+fn metrics_of_pods_in_the_network_of_their_node_are_open_only_if_they_are_scraped() {
+    let host = "pod.hostNetwork=true,webhook.port=10260";
+    let listens = |more: &str| {
+        let (_, pod) = pods(&rendered(&["--set", &format!("{host}{more}")])).remove(0);
+        pod["containers"][0]["args"].to_string().contains("[::]:8081")
+    };
+    assert!(!listens(""));
+    assert!(listens(",metrics.service.enabled=true"));
+    assert!(listens(",metrics.serviceMonitor.enabled=true"));
+}
+
+#[test]
+fn extra_arguments_volumes_and_a_client_ca_reach_the_pods() {
+    let values = [
+        "--set-json",
+        r#"pod.extraVolumes=[{"name": "scratch", "emptyDir": {}}]"#,
+        "--set-json",
+        r#"pod.extraVolumeMounts=[{"name": "scratch", "mountPath": "/scratch"}]"#,
+        "--set-json",
+        r#"webhook.extraArgs=["--threads=2"]"#,
+        "--set-json",
+        r#"controller.extraArgs=["--leader-elect-retry-period=3s"]"#,
+        "--set-json",
+        r#"webhook.clientCA={"configMap": "callers", "names": ["kube-apiserver"]}"#,
+    ];
+    let (_, pod) = pods(&rendered(&values)).remove(0);
+    let [webhook, controller] = containers(&pod) else { panic!("two containers") };
+    for (container, argument) in
+        [(webhook, "--threads=2"), (controller, "--leader-elect-retry-period=3s")]
+    {
+        assert!(container["args"].as_array().expect("arguments").contains(&json!(argument)));
+        let mounts = container["volumeMounts"].as_array().expect("mounts");
+        assert!(mounts.contains(&json!({"name": "scratch", "mountPath": "/scratch"})));
+    }
+    let arguments = webhook["args"].to_string();
+    let required =
+        r#""--client-ca-file","/etc/bindery/client-ca/ca.crt","--client-name","kube-apiserver""#;
+    assert!(arguments.contains(required), "{arguments}");
+    let volumes = pod["volumes"].as_array().expect("volumes");
+    assert!(volumes.contains(&json!({"name": "client-ca", "configMap": {"name": "callers"}})));
+    assert!(volumes.contains(&json!({"name": "scratch", "emptyDir": {}})));
 }
 
 #[test]
@@ -163,17 +222,24 @@ fn an_image_can_be_given_by_its_digest_alone() {
 #[test]
 fn the_budget_never_holds_a_node_for_a_broken_pod() {
     for (name, rendering) in sets() {
-        let budgets = rendering.of_kind("PodDisruptionBudget");
-        assert_eq!(budgets.len(), 1, "{name}");
-        let spec = &budgets[0]["spec"];
-        assert_eq!(spec["unhealthyPodEvictionPolicy"], "AlwaysAllow", "{name}");
-        assert_eq!(spec["maxUnavailable"], 1, "{name}");
-        assert_eq!(spec.get("minAvailable"), None, "{name}");
-        let of_webhook = rendering
-            .of_kind("Deployment")
-            .into_iter()
-            .any(|deployment| deployment["spec"]["selector"] == spec["selector"]);
-        assert!(of_webhook, "{name}: it selects nothing");
+        let mut budgeted = Vec::new();
+        for budget in rendering.of_kind("PodDisruptionBudget") {
+            let spec = &budget["spec"];
+            assert_eq!(spec["unhealthyPodEvictionPolicy"], "AlwaysAllow", "{name}");
+            assert_eq!(spec["maxUnavailable"], 1, "{name}");
+            assert_eq!(spec.get("minAvailable"), None, "{name}");
+            budgeted.push(spec["selector"].to_string());
+        }
+        budgeted.sort();
+        // The webhook and the controller have one each; the node cleanup waits a minute before it acts.
+        let deployments = rendering.of_kind("Deployment").into_iter();
+        let own = ["rel-bindery", "rel-bindery-controller", "rel-pairs"];
+        let own = deployments
+            .filter(|deployment| own.iter().any(|name| deployment["metadata"]["name"] == *name));
+        let mut selectors: Vec<String> =
+            own.map(|deployment| deployment["spec"]["selector"].to_string()).collect();
+        selectors.sort();
+        assert_eq!(budgeted, selectors, "{name}");
     }
 }
 
@@ -230,12 +296,17 @@ fn probes_name_ports_that_are_open() {
                 for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
                     let Some(probe) = container.get(probe) else { continue };
                     let port = &probe["httpGet"]["port"];
+                    let host = pod.get("hostNetwork").map(|_| json!("127.0.0.1"));
+                    assert_eq!(probe["httpGet"].get("host"), host.as_ref(), "{name}: {owner}");
                     assert!(ports.iter().any(|open| open["name"] == *port), "{name}: {owner}");
                 }
                 for port in ports {
                     assert!(numbers.insert(port["containerPort"].to_string()), "{name}: {port}");
                     let arguments = container["args"].to_string();
-                    let listens = format!("[::]:{}\"", port["containerPort"]);
+                    // In the network of the node, probes and metrics are that node's alone.
+                    let is_hosts = pod.get("hostNetwork").is_some() && port["name"] != "https";
+                    let address = if is_hosts { "127.0.0.1" } else { "[::]" };
+                    let listens = format!("\"{address}:{}\"", port["containerPort"]);
                     assert!(arguments.contains(&listens), "{name}: nothing listens on {port}");
                 }
             }
@@ -277,6 +348,12 @@ fn what_the_controller_keeps_is_rendered_empty() {
         for lease in rendering.of_kind("Lease") {
             assert_eq!(lease.get("spec"), None, "{name}");
         }
+        let last_good = "rel-bindery-config-last-good"
+            .replace("rel-bindery", if name == "named" { "rel-pairs" } else { "rel-bindery" });
+        let maps = rendering.of_kind("ConfigMap");
+        let kept = maps.iter().find(|map| map["metadata"]["name"] == last_good.as_str());
+        assert_eq!(kept.is_some(), name != "webhook-only", "{name}");
+        assert!(kept.is_none_or(|map| map.get("data").is_none()), "{name}");
         for secret in rendering.of_kind("Secret") {
             assert_eq!(secret["type"], "Opaque", "{name}");
             assert!(secret.get("data").is_none() && secret.get("stringData").is_none(), "{name}");

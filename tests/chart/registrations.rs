@@ -105,7 +105,7 @@ fn no_authority_is_rendered_but_one_that_was_given() {
     }
     // Given beside another mode it is not used: two would write it.
     let beside = "certs.provided.caBundle=\"-----BEGIN CERTIFICATE-----\"";
-    assert!(!rendered(&["--set-json", beside]).text.contains("caBundle"));
+    assert!(!rendered(&["--set-json", beside]).text.contains("caBundle:"));
 }
 
 #[test]
@@ -167,6 +167,27 @@ fn values_set_what_belongs_to_the_installation() {
         let text = text.replace("'auto' == 'auto'", "'manual' == 'auto'");
         assert_eq!(text, json!(plain).to_string(), "the built-in conditions stay");
         assert_eq!(last["name"], "not-the-backup");
+    }
+}
+
+/// A request that only one webhook is to leave alone stays with the others.
+#[test]
+fn conditions_of_one_entry_are_in_no_other() {
+    let name_of = |entry: &Value| entry["name"].as_str().unwrap_or_default().to_owned();
+    for (key, own) in [
+        ("guard", &["guard.bindery.dev"][..]),
+        ("advise", &["advise.bindery.dev", "restricted.bindery.dev"]),
+        ("tenancy", &["tenancy.bindery.dev"]),
+        ("mutate", &["mutate.bindery.dev", "restore.bindery.dev"]),
+    ] {
+        let one = r#"[{"name": "no-backups", "expression": "request.name != 'backup'"}]"#;
+        let rendering =
+            rendered(&["--set-json", &format!("webhook.{key}.extraMatchConditions={one}")]);
+        let with = entries(&rendering).into_iter().filter(|entry| {
+            let last = entry["matchConditions"].as_array().and_then(|all| all.last().cloned());
+            last.is_some_and(|last| last["name"] == "no-backups")
+        });
+        assert_eq!(with.map(|entry| name_of(&entry)).collect::<Vec<_>>(), own, "{key}");
     }
 }
 

@@ -25,7 +25,11 @@ const WRONG: &[(&str, &str)] = &[
     ("controller.replicas=3", "'/controller': additional properties 'replicas'"),
     ("certs.certManager.issuer={}", "'/certs/certManager': additional properties 'issuer'"),
     ("metrics.enabled=true", "'/metrics': additional properties 'enabled'"),
-    ("pod.securityContext={}", "'/pod': additional properties 'securityContext'"),
+    (
+        "pod.securityContext={\"privileged\": true}",
+        "'/pod/securityContext': additional properties 'privileged'",
+    ),
+    ("pod.securityContext.runAsUser=0", "'/pod/securityContext/runAsUser': minimum"),
     ("rules.modes={\"duplicate-bakend\": \"warn\"}", "additional properties 'duplicate-bakend'"),
     ("rules.parameters={\"maxwaste\": 3}", "'/rules/parameters': additional properties"),
     ("trusted.binder=[\"x\"]", "'/trusted': additional properties 'binder' not allowed"),
@@ -120,7 +124,7 @@ const WRONG: &[(&str, &str)] = &[
     ("controller.mode=\"off\"", "must be one of 'observe', 'prebind', 'full'"),
     ("controller.placement=\"daemonset\"", "must be one of 'sidecar', 'deployment'"),
     ("certs.mode=\"selfsigned\"", "must be one of 'selfSigned', 'certManager', 'provided'"),
-    ("rules.profile=\"default\"", "must be one of 'audit', 'baseline', 'strict'"),
+    ("rules.profile=\"default\"", "must be one of 'audit', 'warn', 'baseline', 'strict'"),
     ("rules.modes={\"recycle-policy\": \"block\"}", "'/rules/modes/recycle-policy': value must be"),
     ("rules.modes={\"recycle-policy\": true}", "'/rules/modes/recycle-policy': value must be"),
     ("rules.parameters={\"maxWaste\": 0}", "'/rules/parameters/maxWaste': minimum"),
@@ -129,7 +133,7 @@ const WRONG: &[(&str, &str)] = &[
     ("overrides=[{\"namespaceSelector\": {}, \"rules\": {}}]", "minProperties: got 0, want 1"),
     (
         "overrides=[{\"namespaceSelector\": {\"matchLabels\": {\"a'b\": \"c\"}}, \"rules\": {}}]",
-        "does not match pattern '^[A-Za-z0-9._/-]+$'",
+        "does not match pattern '^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?",
     ),
     (
         "overrides=[{\"namespaceSelector\": {\"matchExpressions\": [{\"key\": \"a'b\", \"operator\": \"Exists\"}]}, \"rules\": {}}]",
@@ -233,16 +237,78 @@ fn the_schema_knows_every_rule() {
     assert_eq!(exemptable, expected, "definitions.rule of values.schema.json");
 }
 
+/// What only the program would reject: a pod that starts with it would have to use an older configuration.
+#[test]
+fn times_dates_and_labels_that_the_program_rejects_are_rejected_before() {
+    let exemption = |until: &str| {
+        format!(
+            r#"exemptions.list=[{{"rules": ["recycle-policy"], "until": "{until}", "reason": "r"}}]"#
+        )
+    };
+    let selector = |selector: &str| {
+        format!(
+            r#"overrides=[{{"namespaceSelector": {selector}, "rules": {{"recycle-policy": "warn"}}}}]"#
+        )
+    };
+    let wrong_dates = [
+        "2030-13-01T00:00:00Z",
+        "2030-00-01T00:00:00Z",
+        "2030-02-30T00:00:00Z",
+        "2030-04-31T00:00:00Z",
+        "2030-01-32T00:00:00Z",
+        "2030-01-31T24:00:00Z",
+        "2030-01-31T18:60:00Z",
+        "2030-01-31",
+        "tomorrow",
+    ];
+    let mut wrong: Vec<String> = wrong_dates.map(exemption).into();
+    wrong.extend(
+        ["0h", "0h0m", "168", "1d", "-1h", "99999999h", ""]
+            .map(|time| format!("exemptions.maxDuration=\"{time}\"")),
+    );
+    wrong.extend(
+        [
+            r#"{"matchLabels": {"team": "q a"}}"#,
+            r#"{"matchLabels": {"-team": "qa"}}"#,
+            r#"{"matchExpressions": [{"key": "team", "operator": "In"}]}"#,
+            r#"{"matchExpressions": [{"key": "team", "operator": "In", "values": []}]}"#,
+            r#"{"matchExpressions": [{"key": "team", "operator": "Exists", "values": ["qa"]}]}"#,
+        ]
+        .map(selector),
+    );
+    wrong.push(r#"exemptions.list=[{"rules": ["recycle-polic"], "until": "2030-01-31T18:00:00Z", "reason": "r"}]"#.to_owned());
+    for value in &wrong {
+        assert!(template(&["--set-json", value]).is_err(), "{value} is rendered");
+    }
+    let right = [
+        exemption("2030-01-31T18:00:00Z"),
+        exemption("2032-02-29T23:59:59+02:00"),
+        "exemptions.maxDuration=\"1h30m\"".to_owned(),
+        selector(r#"{"matchLabels": {"example.com/team": "qa"}}"#),
+        selector(
+            r#"{"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["qa", ""]}]}"#,
+        ),
+        selector(r#"{"matchExpressions": [{"key": "team", "operator": "Exists"}]}"#),
+    ];
+    for value in &right {
+        let rendering = template(&["--set-json", value]).unwrap_or_else(|error| panic!("{error}"));
+        let read = bindery::config::read(super::configuration::file(&rendering), "config.yaml");
+        assert!(read.is_ok(), "{value}: {read:?}");
+    }
+}
+
 /// Only these are open: what they hold is Kubernetes' to check, or not ours at all.
 #[test]
 fn no_other_value_takes_what_it_does_not_know() {
-    const OPEN: [&str; 7] = [
+    const OPEN: [&str; 9] = [
         "/properties/controller/properties/recycler/properties/podTemplate",
         "/definitions/resources/properties/requests",
         "/definitions/resources/properties/limits",
         "/definitions/tolerations/items",
         "/definitions/affinity",
         "/properties/pod/properties/topologySpreadConstraints/items",
+        "/properties/pod/properties/extraVolumes/items",
+        "/properties/pod/properties/extraVolumeMounts/items",
         "/properties/global",
     ];
     let schema: Value =

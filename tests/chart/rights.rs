@@ -90,6 +90,10 @@ pub(crate) const RIGHTS: &[Right] = &[
         ..inside("coordination.k8s.io/leases", [NONE, NONE, NONE, NONE, NONE, LEASE])
     },
     Right {
+        names: &["NAME-config-last-good"],
+        ..inside("configmaps", [NONE, PATCH, PATCH, PATCH, NONE, NONE])
+    },
+    Right {
         names: &["bindery-deleted-volumes"],
         with: With::Trash,
         ..inside("configmaps", [NONE, LEASE, LEASE, LEASE, NONE, NONE])

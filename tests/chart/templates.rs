@@ -52,6 +52,7 @@ const KNOWN: &[&str] = &[
     "int",
     "join",
     "keys",
+    "kindIs",
     "merge",
     "nindent",
     "quote",

@@ -50,9 +50,11 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
   - --listen
   - "[::]:{{ int .Values.webhook.port }}"
   - --health-listen
-  - "[::]:8081"
+  - "{{ include "bindery.healthAddress" . }}:8081"
   - --config
   - /etc/bindery/config/config.yaml
+  - --config-last-good
+  - /etc/bindery/config-last-good/config.yaml
   - --drain-delay
   - {{ .Values.webhook.drainDelay }}
   {{- include "bindery.loggingArguments" . | nindent 2 }}
@@ -65,6 +67,19 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
   - --tls-private-key-file
   - /etc/bindery/tls/tls.key
   {{- end }}
+  {{- with .Values.webhook.clientCA }}
+  {{- if .configMap }}
+  - --client-ca-file
+  - /etc/bindery/client-ca/ca.crt
+  {{- range .names }}
+  - --client-name
+  - {{ . | quote }}
+  {{- end }}
+  {{- end }}
+  {{- end }}
+  {{- with .Values.webhook.extraArgs }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
   {{- include "bindery.containerBase" . | nindent 2 }}
   ports:
   - name: https
@@ -74,17 +89,17 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
   # Started means that everything was listed once and the certificate is there. An API server that is away
   # for minutes is no reason to restart.
   startupProbe:
-    httpGet: {path: /startupz, port: health}
+    httpGet: {path: /startupz, port: health{{ include "bindery.probeHost" . }}}
     periodSeconds: 1
     timeoutSeconds: 2
     failureThreshold: 300
   readinessProbe:
-    httpGet: {path: /readyz, port: health}
+    httpGet: {path: /readyz, port: health{{ include "bindery.probeHost" . }}}
     periodSeconds: 2
     timeoutSeconds: 2
     failureThreshold: 2
   livenessProbe:
-    httpGet: {path: /livez, port: health}
+    httpGet: {path: /livez, port: health{{ include "bindery.probeHost" . }}}
     periodSeconds: 10
     timeoutSeconds: 5
     failureThreshold: 6
@@ -94,6 +109,34 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
     mountPath: /etc/bindery/tls
     readOnly: true
   {{- end }}
+  {{- if .Values.webhook.clientCA.configMap }}
+  - name: client-ca
+    mountPath: /etc/bindery/client-ca
+    readOnly: true
+  {{- end }}
+{{- end -}}
+
+{{/*
+Where probes and metrics are served. In the network of the node they are every neighbour's to read: where nothing scrapes
+them, only the node itself reaches them.
+*/}}
+{{- define "bindery.healthAddress" -}}
+{{- if eq (include "bindery.isHealthLocal" .) "true" -}}
+127.0.0.1
+{{- else -}}
+[::]
+{{- end -}}
+{{- end -}}
+
+{{- define "bindery.isHealthLocal" -}}
+{{- and .Values.pod.hostNetwork (ne (include "bindery.hasMetricsService" .) "true") -}}
+{{- end -}}
+
+{{/* The kubelet then asks on the node's own address. */}}
+{{- define "bindery.probeHost" -}}
+{{- if eq (include "bindery.isHealthLocal" .) "true" -}}
+, host: 127.0.0.1
+{{- end -}}
 {{- end -}}
 
 {{/* The controller. Which probes it has is its pod's to say. */}}
@@ -107,7 +150,7 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
   - --in-tree-binder-disabled
   {{- end }}
   - --health-listen
-  - "[::]:8082"
+  - "{{ include "bindery.healthAddress" . }}:8082"
   - --lease-namespace
   - {{ .Release.Namespace }}
   - --lease-name
@@ -117,10 +160,17 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
   - /etc/bindery/config/config.yaml
   - --config-map
   - {{ include "bindery.fullname" . }}-config
+  - --config-last-good
+  - /etc/bindery/config-last-good/config.yaml
+  - --config-last-good-map
+  - {{ include "bindery.fullname" . }}-config-last-good
   {{- include "bindery.loggingArguments" . | nindent 2 }}
   {{- if eq .Values.certs.mode "selfSigned" }}
   - --installation
   - {{ include "bindery.installation" . }}
+  {{- end }}
+  {{- with .Values.controller.extraArgs }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- include "bindery.containerBase" . | nindent 2 }}
   ports:
@@ -134,10 +184,28 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
 - name: config
   mountPath: /etc/bindery/config
   readOnly: true
+{{- if .Values.controller.enabled }}
+- name: config-last-good
+  mountPath: /etc/bindery/config-last-good
+  readOnly: true
+{{- end }}
+{{- with .Values.pod.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "bindery.configVolume" -}}
 - name: config
   configMap:
     name: {{ include "bindery.fullname" . }}-config
+{{- if .Values.controller.enabled }}
+# What the leader keeps there is used by a pod that starts while the configuration is wrong. It must start without it too.
+- name: config-last-good
+  configMap:
+    name: {{ include "bindery.fullname" . }}-config-last-good
+    optional: true
+{{- end }}
+{{- with .Values.pod.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}

@@ -70,6 +70,11 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "bindery.controllerAcc
 {{- and .Values.controller.enabled (eq .Values.controller.placement "deployment") -}}
 {{- end -}}
 
+{{/* Whether there are Services by which the metrics are scraped. */}}
+{{- define "bindery.hasMetricsService" -}}
+{{- or .Values.metrics.service.enabled .Values.metrics.serviceMonitor.enabled -}}
+{{- end -}}
+
 {{/* The Secret with the serving certificate. */}}
 {{- define "bindery.servingSecret" -}}
 {{- if eq .Values.certs.mode "provided" -}}
@@ -84,4 +89,22 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "bindery.controllerAcc
 {{- else -}}
 {{ include "bindery.fullname" . }}-tls
 {{- end -}}
+{{- end -}}
+
+{{/*
+What the API server does while nothing answers an entry: (list root entry). The profile audit observes only, so that no
+change depends on the webhook yet.
+*/}}
+{{- define "bindery.failurePolicy" -}}
+{{- $root := index . 0 -}}
+{{- if eq $root.Values.rules.profile "audit" -}}
+Ignore
+{{- else -}}
+{{ (index $root.Values.webhook (index . 1)).failurePolicy }}
+{{- end -}}
+{{- end -}}
+
+{{/* Who labels PVs with their tenant. The profile audit changes nothing. */}}
+{{- define "bindery.tenancyLabel" -}}
+{{ ternary "manual" .Values.tenancy.label (eq .Values.rules.profile "audit") }}
 {{- end -}}

@@ -18,22 +18,14 @@ annotations: {{- toYaml . | nindent 2 }}
 # Both programs ask the API server; Kubernetes renews the token by itself.
 automountServiceAccountToken: true
 enableServiceLinks: false
-securityContext:
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  fsGroup: 65532
-  seccompProfile:
-    type: RuntimeDefault
+securityContext: {{- include "bindery.podSecurity" $root | nindent 2 }}
 {{- with $root.Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 0 }}
 {{- end }}
 {{- with $pod.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
-{{- with $pod.nodeSelector }}
-nodeSelector: {{- toYaml . | nindent 2 }}
-{{- end }}
+nodeSelector: {{- include "bindery.nodeSelector" $root | nindent 2 }}
 {{- with $pod.tolerations }}
 tolerations: {{- toYaml . | nindent 0 }}
 {{- end }}
@@ -44,12 +36,33 @@ topologySpreadConstraints:
 {{- if $pod.topologySpreadConstraints }}
 {{- toYaml $pod.topologySpreadConstraints | nindent 0 }}
 {{- else }}
-# One host that goes should not take every replica; where there is only one host, pods run all the same.
+# One zone or host that goes should not take every replica; where there is only one, pods run all the same.
+{{- $labels := include "bindery.selectorLabels" . }}
+{{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
 - maxSkew: 1
-  topologyKey: kubernetes.io/hostname
+  topologyKey: {{ . }}
   whenUnsatisfiable: ScheduleAnyway
   labelSelector:
-    matchLabels: {{- include "bindery.selectorLabels" . | nindent 6 }}
+    matchLabels: {{- $labels | nindent 6 }}
   matchLabelKeys: [pod-template-hash]
 {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The security context of a pod. User and group are left out where the platform gives them. */}}
+{{- define "bindery.podSecurity" -}}
+runAsNonRoot: true
+{{- range $key := list "runAsUser" "runAsGroup" "fsGroup" }}
+{{- $value := index $.Values.pod.securityContext $key }}
+{{- if not (kindIs "invalid" $value) }}
+{{ $key }}: {{ int $value }}
+{{- end }}
+{{- end }}
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{/* The nodes on which pods may run: the image is one of Linux. */}}
+{{- define "bindery.nodeSelector" -}}
+{{- merge (dict "kubernetes.io/os" "linux") .Values.pod.nodeSelector | toYaml -}}
 {{- end -}}

@@ -34,6 +34,7 @@ fn it_is_upgraded_and_uninstalled_under_load() {
     assert_eq!(site.node.processes(), before, "a mode restarts nothing");
     a_wrong_configuration_changes_nothing(&site);
     assert_eq!(site.node.processes(), before, "nor does a wrong configuration");
+    a_pod_that_starts_on_a_wrong_configuration_serves(&site);
     upgrade(CHART, "webhook.replicas=3");
     site.await_ready();
 
@@ -94,6 +95,31 @@ fn a_wrong_configuration_changes_nothing(site: &Site) {
     write(&right);
     await_metric(site, "bindery_configuration_last_reload_successful", "1");
     reported("ConfigurationLoaded", "in use");
+}
+
+/// The pods are replaced while the configuration is wrong: the new ones start on the last good one, in which a host path is
+/// denied, and report it.
+fn a_pod_that_starts_on_a_wrong_configuration_serves(site: &Site) {
+    let path = |map: &str| format!("/api/v1/namespaces/{NAME}/configmaps/{map}");
+    let text =
+        |map: &str| site.plane.get(ADMIN, &path(map)).expect_ok()["data"]["config.yaml"].clone();
+    let right = text("bindery-config");
+    eventually("the last good one is stored", Duration::from_secs(30), || {
+        let kept = text("bindery-config-last-good");
+        if kept == right { Ok(()) } else { Err(kept.to_string()) }
+    });
+    let write = |text: &str| {
+        let patch = Body::merge_patch(&json!({"data": {"config.yaml": text}}));
+        site.plane.request(ADMIN, Method::PATCH, &path("bindery-config"), patch).expect_ok();
+    };
+    write("no configuration");
+    site.roll("wrong");
+    site.await_ready();
+    await_metric(site, "bindery_configuration_last_reload_successful", "0");
+    await_denial(site);
+    assert_eq!(text("bindery-config-last-good"), right, "what is wrong is not kept");
+    write(right.as_str().unwrap());
+    await_metric(site, "bindery_configuration_last_reload_successful", "1");
 }
 
 /// Waits until webhook and controller of every pod count so.

@@ -188,6 +188,7 @@ fn sweep(plane: &Plane, granted: &Rights) -> usize {
                     "bindery-certificates",
                     "bindery-local-node-cleanup",
                     "bindery-deleted-volumes",
+                    "bindery-config-last-good",
                 ] {
                     let is_granted = rights.iter().any(|right| {
                         (right.verb.as_str(), &right.group, &right.resource)

@@ -21,6 +21,10 @@ use crate::rules::{
     Terminating, Trusted, spelling,
 };
 
+/// The labels of all of them. The chart has policies of its own, which are of another component.
+pub const LABELS: [(&str, &str); 2] =
+    [("app.kubernetes.io/name", NAME), ("app.kubernetes.io/component", "rules")];
+
 /// A policy and what puts it into force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdmissionPolicy {
@@ -124,7 +128,8 @@ fn policy(
     let (resource, _) = spelling(group.resource, Operation::Update);
     let name =
         format!("{NAME}-{}-{resource}-{}", group.entry.as_str(), group.action.to_ascii_lowercase());
-    let labels = BTreeMap::from([("app.kubernetes.io/name".to_owned(), NAME.to_owned())]);
+    let labels = LABELS.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let labels = BTreeMap::from(labels);
     let metadata =
         ObjectMeta { name: Some(name.clone()), labels: Some(labels), ..ObjectMeta::default() };
     let violations: Vec<NamedViolation> =

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::check_result::CheckResult;
 use super::installation::{Found, InspectedInstallation};
-use crate::api::admission_policy::admission_policies;
-use crate::api::registration::NAME;
+use crate::api::admission_policy::{LABELS, admission_policies};
 use crate::cli::exit::Failure;
 
 const CHECK: &str = "policies";
@@ -57,9 +56,9 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Option<CheckRe
 
 /// The policies or bindings that are labelled as ours; nothing if they may not be listed.
 fn list(subject: &InspectedInstallation, collection: &str) -> Result<Option<Vec<Value>>, Failure> {
-    let path = format!(
-        "/apis/admissionregistration.k8s.io/v1/{collection}?labelSelector=app.kubernetes.io%2Fname%3D{NAME}"
-    );
+    let labels = LABELS.map(|(key, value)| format!("{}%3D{value}", key.replace('/', "%2F")));
+    let labels = labels.join("%2C");
+    let path = format!("/apis/admissionregistration.k8s.io/v1/{collection}?labelSelector={labels}");
     Ok(match subject.get(&path)? {
         Found::Object(list) => Some(list["items"].as_array().cloned().unwrap_or_default()),
         Found::Hidden => None,

@@ -15,6 +15,7 @@ pub mod exit;
 pub mod explain;
 pub mod files;
 pub mod generate;
+mod html;
 pub mod input;
 pub mod judge;
 pub mod local;

@@ -1,5 +1,6 @@
 //! Reports in each format, and their way to every output.
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::args::{Format, Output};
@@ -21,6 +22,9 @@ pub(super) trait Render: Serialize {
     /// The report for a comment on a pull request.
     fn markdown(&self) -> String;
 
+    /// The report as one file for a browser, written at `now`.
+    fn html(&self, now: Timestamp) -> String;
+
     /// The report in a format that only some reports have. The arguments of a command admit no other.
     fn special(&self, format: Format) -> Result<String, Failure> {
         Err(unprintable(&format_args!("it has no format {format:?}")))
@@ -41,6 +45,7 @@ pub(super) fn write(
             Format::Json => json(report)?,
             Format::Yaml => yaml(report)?,
             Format::Markdown => readable(&report.markdown()),
+            Format::Html => report.html(Timestamp::now()),
             Format::Junit | Format::Sarif | Format::Github => report.special(*format)?,
         };
         deliver(path.as_deref(), &text, Readers::Everybody)?;

@@ -14,6 +14,7 @@ mod examples;
 mod explain;
 mod files;
 mod generated;
+mod html;
 mod kubeconfig;
 mod node_loss;
 mod node_side;

@@ -103,8 +103,8 @@ pub struct ScanArgs {
 /// How `check` and `scan` judge and report findings.
 #[derive(Clone, Debug, Args)]
 pub struct ReportArgs {
-    /// `text`, `wide`, `json`, `yaml`, `junit`, `sarif`, `github` or `markdown`, to standard output or to a
-    /// file as `json=PATH`; repeatable.
+    /// `text`, `wide`, `json`, `yaml`, `junit`, `sarif`, `github`, `markdown` or `html` (one file for a browser), to standard
+    /// output or to a file as `json=PATH`; repeatable.
     #[arg(short, long, value_name = "FORMAT[=PATH]", value_parser = Output::of_findings, default_value = "text")]
     pub output: Vec<Output>,
     /// Accept the findings that this file lists, until the time in it.

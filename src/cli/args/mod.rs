@@ -291,8 +291,8 @@ and zone labels of PersistentVolumes, ReadWriteOncePod, attach limits and storag
 resources and disruption budgets do not. Each pod is judged alone, beside the pods that stay. Pods of a DaemonSet, mirror pods and \
 finished pods are left out. A dump has to hold all Nodes; CSINodes where PersistentVolumes have a CSI driver; CSIDrivers and CSIStorageCapacities where \
 a PersistentVolumeClaim is still to be provisioned. Exit codes: 0 all come back; 1 one does not, or it is not known.\n\n\
-With --diff, `text`, `wide` and `markdown` show only the changes; `json` and `yaml` give the whole plan \
-with its field `difference`, which is the next run's OLDPLAN.\n\n\
+With --diff, `text`, `wide` and `markdown` show only the changes; `html` shows them before the whole plan; `json` and `yaml` give \
+the whole plan with its field `difference`, which is the next run's OLDPLAN.\n\n\
 Examples:\n  \
 kubectl get pv,pvc,sc,sts,pods,nodes,ns,events -A -o yaml | bindery plan -f -\n  \
 bindery plan --context staging -o json=plan.json\n  \
@@ -305,8 +305,8 @@ pub struct PlanArgs {
     /// the cluster is read.
     #[arg(short, long, value_name = "FILE")]
     pub filename: Vec<PathBuf>,
-    /// `text`, `wide`, `json`, `yaml` or `markdown`, to standard output or to a file as `json=PATH`;
-    /// repeatable.
+    /// `text`, `wide`, `json`, `yaml`, `markdown` or `html` (one file for a browser), to standard output or to a file as
+    /// `json=PATH`; repeatable.
     #[arg(short, long, value_name = "FORM[=PATH]", value_parser = Output::of_any_report, default_value = "text")]
     pub output: Vec<Output>,
     /// Show what changed since this plan, which `-o json` wrote earlier.
@@ -361,8 +361,8 @@ pub struct ExplainArgs {
     /// Namespace of the PersistentVolumeClaim or the pod; else that of the context, or `default` with a dump.
     #[arg(short, long, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
-    /// `text`, `wide`, `json`, `yaml` or `markdown`, to standard output or to a file as `json=PATH`;
-    /// repeatable.
+    /// `text`, `wide`, `json`, `yaml`, `markdown` or `html` (one file for a browser), to standard output or to a file as
+    /// `json=PATH`; repeatable.
     #[arg(short, long, value_name = "FORM[=PATH]", value_parser = Output::of_any_report, default_value = "text")]
     pub output: Vec<Output>,
     /// How to reach the cluster.

@@ -32,6 +32,8 @@ pub enum Format {
     Github,
     /// For a comment on a pull request.
     Markdown,
+    /// One file for a browser.
+    Html,
 }
 
 impl Output {
@@ -42,13 +44,13 @@ impl Output {
 
     /// Reads `FORMAT` or `FORMAT=PATH`, in a format that every report has.
     pub(super) fn of_any_report(text: &str) -> Result<Self, String> {
-        use Format::{Json, Markdown, Text, Wide, Yaml};
-        Self::read(text, &[Text, Wide, Json, Yaml, Markdown])
+        use Format::{Html, Json, Markdown, Text, Wide, Yaml};
+        Self::read(text, &[Text, Wide, Json, Yaml, Markdown, Html])
     }
 
     /// Reads `FORMAT` or `FORMAT=PATH`, in a format that every list has.
     pub(super) fn of_list(text: &str) -> Result<Self, String> {
-        Self::read(text, &[Format::Text, Format::Json, Format::Yaml])
+        Self::read(text, &[Format::Text, Format::Json, Format::Yaml, Format::Html])
     }
 
     fn read(text: &str, known: &[Format]) -> Result<Self, String> {

@@ -28,7 +28,7 @@ pub struct TrashArgs {
     /// Namespace of the deleted PersistentVolumeClaims; without it, all.
     #[arg(short, long, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
-    /// Format of the list: text, json or yaml.
+    /// Format of the list: text, json, yaml or html (one file for a browser).
     #[arg(short, long, value_name = "FORMAT", value_parser = Output::of_list, default_value = "text")]
     pub output: Output,
     /// How to reach the cluster.

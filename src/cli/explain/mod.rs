@@ -7,6 +7,7 @@
 mod attachment;
 mod claim;
 mod command;
+mod html;
 mod limited;
 mod moving;
 mod nearness;

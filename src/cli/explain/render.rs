@@ -3,6 +3,9 @@
 use std::fmt::Write as _;
 use std::iter;
 
+use jiff::Timestamp;
+
+use super::html;
 use super::report::{
     AwaitedProvisioner, CandidateMismatches, ExcludedNode, Explanation, Fix, NodeVolumes,
     ReportedAttachment, ReportedEvent,
@@ -41,6 +44,10 @@ impl Render for Explanation {
 
     fn markdown(&self) -> String {
         markdown(self)
+    }
+
+    fn html(&self, now: Timestamp) -> String {
+        html::page(self, now)
     }
 }
 
@@ -109,12 +116,12 @@ fn nodes(out: &mut String, nodes: &[NodeVolumes], extent: Extent) {
     more(out, "  ", nodes.len(), NODES_MAX, extent);
 }
 
-fn said(event: &ReportedEvent) -> String {
+pub(super) fn said(event: &ReportedEvent) -> String {
     let when = if event.time.is_empty() { String::new() } else { format!(" at {}", event.time) };
     format!("{}{when}: {}", event.reason, event.message)
 }
 
-fn reasons(candidate: &CandidateMismatches) -> String {
+pub(super) fn reasons(candidate: &CandidateMismatches) -> String {
     let texts: Vec<&str> = candidate.mismatches.iter().map(|reason| &*reason.message).collect();
     texts.join("; ")
 }
@@ -153,7 +160,7 @@ fn groups(candidates: &[CandidateMismatches]) -> Vec<Group<'_>> {
 }
 
 /// The commands that fix it, each after a word; none for a pod, whose claims show their own.
-fn fixes<'a>(
+pub(super) fn fixes<'a>(
     explanation: &'a Explanation,
     [first, other]: [&'a str; 2],
 ) -> impl Iterator<Item = (&'a str, &'a Fix)> {

@@ -6,6 +6,7 @@
 mod alternatives;
 mod difference;
 mod held;
+mod html;
 mod node_loss;
 mod render;
 mod report;

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use jiff::Timestamp;
+
 use super::difference::Difference;
+use super::html;
 use super::report::PlanReport;
 use crate::cli::output::{Colour, readable};
 use crate::cli::preview::planned::{ClaimForecast, PlannedClaim, PlannedVolume, VolumeForecast};
@@ -34,6 +37,10 @@ impl Render for PlanReport {
         let notes = table::markdown_notes(&self.notes);
         format!("### Storage plan\n\n{}\n{body}{notes}", tally(self))
     }
+
+    fn html(&self, now: Timestamp) -> String {
+        html::page(self, now)
+    }
 }
 
 /// Limits of the plan, where to find the fix if a claim needs one, and the tally.
@@ -47,7 +54,7 @@ fn end(plan: &PlanReport) -> String {
 }
 
 /// Returns how many end up how, and what is wasted: one sentence.
-fn tally(plan: &PlanReport) -> String {
+pub(super) fn tally(plan: &PlanReport) -> String {
     let words = |counts: &BTreeMap<String, usize>| {
         let words: Vec<String> =
             counts.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
@@ -166,14 +173,14 @@ fn changed_rows(difference: &Difference) -> String {
 }
 
 /// The reason of a claim's outcome, or a note on its volume.
-fn reason(claim: &PlannedClaim) -> Option<String> {
+pub(super) fn reason(claim: &PlannedClaim) -> Option<String> {
     let equals = claim.equal_alternatives.filter(|count| *count > 0);
     let equals = equals.map(|count| format!("chosen by name among {} equal volumes", count + 1));
     claim.reason.clone().or(equals)
 }
 
 /// The volumes without a claim, and why each has none.
-fn unclaimed(plan: &PlanReport) -> Vec<(&PlannedVolume, String)> {
+pub(super) fn unclaimed(plan: &PlanReport) -> Vec<(&PlannedVolume, String)> {
     let reserved = plan.volumes.iter().filter(|volume| volume.outcome == VolumeForecast::Reserved);
     let names = reserved.filter_map(|volume| Some((volume.claim.as_deref()?, None)));
     // The claims that volumes are reserved for, by name; none for one that does not exist.
@@ -220,12 +227,12 @@ fn reserved_for(name: Option<&str>, holder: Option<&PlannedClaim>) -> String {
 }
 
 /// The number of bytes, for people.
-fn bytes(count: i128) -> String {
+pub(super) fn bytes(count: i128) -> String {
     // The digits of a number are always an amount.
     let amount = Quantity::parse(&count.to_string()).unwrap_or(Quantity::ZERO);
     amount.bytes_display().to_string()
 }
 
-fn modes(names: &[String]) -> String {
+pub(super) fn modes(names: &[String]) -> String {
     AccessModes::from_names(names.iter().map(String::as_str)).to_string()
 }

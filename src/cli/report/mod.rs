@@ -3,6 +3,7 @@
 //! Every form is a rendering of this value, a file each. Fields are only ever added.
 
 mod github;
+mod html;
 mod junit;
 mod sarif;
 mod text;
@@ -208,6 +209,12 @@ pub(in crate::cli) struct AtStake {
     pub age: Option<u64>,
     /// The size of the volume that it is, or that it has.
     pub bytes: Option<String>,
+    /// Its StorageClass; of a claim with a volume that of the volume.
+    pub class: Option<String>,
+    /// Of a claim its volume; of a volume the claim that it is reserved for, as `NAMESPACE/NAME`.
+    pub partner: Option<String>,
+    /// Its phase.
+    pub phase: Option<String>,
 }
 
 /// One object that was judged.

@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-use super::{Finding, FindingResult, Report, github, junit, sarif, tally};
+use jiff::Timestamp;
+
+use super::{Finding, FindingResult, Report, github, html, junit, sarif, tally};
 use crate::cli::args::Format;
 use crate::cli::exit::Failure;
 use crate::cli::output::{Colour, readable};
@@ -74,6 +76,10 @@ impl Render for Report {
         out + &table::markdown_notes(&self.notes)
     }
 
+    fn html(&self, now: Timestamp) -> String {
+        html::page(self, now)
+    }
+
     fn special(&self, format: Format) -> Result<String, Failure> {
         if format == Format::Junit {
             junit::junit(self)
@@ -86,7 +92,7 @@ impl Render for Report {
 }
 
 /// The problem of a finding with its consequence; then the fix and how to override a denial, a line each.
-fn parts(finding: &Finding) -> (&str, Vec<String>) {
+pub(super) fn parts(finding: &Finding) -> (&str, Vec<String>) {
     let fix = finding.fix.as_deref().unwrap_or_default();
     match finding.message.split_once(&format!("; {fix}")) {
         Some((problem, rest)) if !fix.is_empty() => {

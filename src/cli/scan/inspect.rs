@@ -13,7 +13,7 @@ use crate::cli::judge::findings::{CollectedFindings, FindingSubject, of_verdict}
 use crate::cli::judge::{JudgedChange, KnownObjects};
 use crate::cli::report::{AtStake, Exempt, Finding, FindingResult, Report};
 use crate::client::needs_reads::judge_with_reads_blocking;
-use crate::model::{Claim, CreationTimestamp, Quantity, Volume};
+use crate::model::{Claim, CreationTimestamp, Quantity, Volume, VolumeClass};
 use crate::rules::judging::exemption::carried;
 use crate::rules::mutations::{changed_class, changed_since};
 use crate::rules::{
@@ -70,7 +70,7 @@ impl<'a> Inspection<'a> {
             return self.collected.summary.count(FindingResult::Clean);
         }
         let key = volume_key(volume.name.as_str());
-        let stake = Stake { created: volume.created, size: &volume.capacity, now: self.now };
+        let stake = Stake::of_volume(volume, self.now);
         let mut found = self.of_verdict(&judged, &key, &stake);
         found.extend(unseen(&key, &stake, &lacking).filter(|_| is_silent(&judged)));
         for (rule, exemption) in carried {
@@ -104,8 +104,7 @@ impl<'a> Inspection<'a> {
         }
         let key = claim_key(&claim.key.namespace, &claim.key.name);
         let volume = claim.volume.as_ref().and_then(|name| self.known.view().volume(name));
-        let size = volume.map_or(&claim.request, |volume| &volume.capacity);
-        let stake = Stake { created: claim.created, size, now: self.now };
+        let stake = Stake::of_claim(claim, volume.map(|volume| &**volume), self.now);
         let mut found = self.of_verdict(&judged, &key, &stake);
         found.extend(changed.map(|text| {
             let mut finding =
@@ -159,16 +158,48 @@ impl<'a> Inspection<'a> {
 struct Stake<'a> {
     created: Option<CreationTimestamp>,
     size: &'a Quantity,
+    class: Option<String>,
+    partner: Option<String>,
+    phase: String,
     now: Timestamp,
 }
 
-impl Stake<'_> {
+impl<'a> Stake<'a> {
+    fn of_volume(volume: &'a Volume, now: Timestamp) -> Self {
+        Self {
+            created: volume.created,
+            size: &volume.capacity,
+            class: class_name(volume.class().as_class()),
+            partner: volume.reservation.key().map(ToString::to_string),
+            phase: volume.phase.to_string(),
+            now,
+        }
+    }
+
+    fn of_claim(claim: &'a Claim, volume: Option<&'a Volume>, now: Timestamp) -> Self {
+        let class = match volume {
+            Some(volume) => class_name(volume.class().as_class()),
+            None => class_name(claim.class().wanted()),
+        };
+        Self {
+            created: claim.created,
+            size: volume.map_or(&claim.request, |volume| &volume.capacity),
+            class,
+            partner: claim.volume.as_ref().map(ToString::to_string),
+            phase: claim.phase.to_string(),
+            now,
+        }
+    }
+
     fn standing(&self, severity: &'static str) -> AtStake {
         let age = self.created.map(|created| self.now.as_second() - created.seconds());
         AtStake {
             severity,
             age: age.map(|age| u64::try_from(age).unwrap_or_default()),
             bytes: Some(self.size.to_string()),
+            class: self.class.clone(),
+            partner: self.partner.clone(),
+            phase: Some(self.phase.clone()),
         }
     }
 
@@ -180,6 +211,13 @@ impl Stake<'_> {
             FindingResult::Audited | FindingResult::Exempted | FindingResult::Clean => "low",
         }));
         finding
+    }
+}
+
+fn class_name(class: VolumeClass<'_>) -> Option<String> {
+    match class {
+        VolumeClass::Named(name) => Some(name.to_string()),
+        VolumeClass::Classless => None,
     }
 }
 

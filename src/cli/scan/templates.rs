@@ -60,7 +60,9 @@ fn finding(
     message: String,
 ) -> Finding {
     let mut finding = about.finding(result, Some(TEMPLATES), message);
-    finding.standing = Some(AtStake { severity, age: None, bytes: None });
+    // A StatefulSet has no volume of its own.
+    let (age, bytes, class, partner, phase) = (None, None, None, None, None);
+    finding.standing = Some(AtStake { severity, age, bytes, class, partner, phase });
     finding
 }
 

@@ -1,14 +1,15 @@
 //! The list of what is in the trash.
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
 
 use super::found::{Found, TrashedVolume, find};
+use super::html;
+use super::report::TrashReport;
 use crate::cli::args::{Format, TrashArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::files::Readers;
 use crate::cli::output::{deliver, eprint_line, one_line, readable};
-use crate::cli::render::{API_VERSION, json, yaml};
+use crate::cli::render::{json, yaml};
 use crate::cli::table::headed;
 use crate::move_runner::MoveRequests;
 
@@ -22,8 +23,9 @@ pub(super) async fn list(requests: &MoveRequests, arguments: &TrashArgs) -> Resu
         eprint_line(&one_line(&format!("note: PV {:?} cannot be read: {reason}", name.as_str())));
     }
     let text = match arguments.output.format {
-        Format::Json => json(&report(&volumes))?,
-        Format::Yaml => yaml(&report(&volumes))?,
+        Format::Json => json(&TrashReport::of(&volumes))?,
+        Format::Yaml => yaml(&TrashReport::of(&volumes))?,
+        Format::Html => html::page(&TrashReport::of(&volumes), Timestamp::now()),
         Format::Text
         | Format::Wide
         | Format::Junit
@@ -78,25 +80,6 @@ fn rough(time: SignedDuration) -> String {
         (_, _, 2..) => format!("{minutes}m{}s", seconds % 60),
         _ => format!("{seconds}s"),
     }
-}
-
-fn report(volumes: &[TrashedVolume]) -> Value {
-    let volumes: Vec<Value> = volumes.iter().map(stay).collect();
-    json!({"apiVersion": API_VERSION, "volumes": volumes})
-}
-
-fn stay(volume: &TrashedVolume) -> Value {
-    json!({
-        "persistentVolumeClaim": {
-            "namespace": &*volume.claim.namespace, "name": &*volume.claim.name,
-        },
-        "persistentVolume": volume.moved.name.as_str(),
-        "storageClass": volume.class,
-        "capacity": volume.capacity,
-        "reclaimPolicy": volume.record.policy.to_string(),
-        "deletedAt": volume.released_at(),
-        "until": volume.until(),
-    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 mod empty;
 mod found;
+mod html;
 mod list;
+mod report;
 
 use super::args::{TrashArgs, TrashCommand};
 use super::exit::{Exit, Failure};

@@ -4,6 +4,7 @@
 //! absent must be proven: without a list of nodes there is no answer.
 
 mod drivers;
+mod html;
 mod render;
 mod report;
 mod targets;

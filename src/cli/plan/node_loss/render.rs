@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
+use super::html;
 use super::report::{ClaimReport, NodeLossReport, PodReport, ReasonReport};
 use crate::cli::output::{Colour, readable};
 use crate::cli::render::Render;
@@ -62,6 +65,10 @@ impl Render for NodeLossReport {
         let notes = table::markdown_notes(&self.notes);
         format!("### Node loss\n\n{}\n{table}{notes}", self.tally())
     }
+
+    fn html(&self, now: Timestamp) -> String {
+        html::page(self, now)
+    }
 }
 
 impl NodeLossReport {
@@ -77,7 +84,7 @@ impl NodeLossReport {
     }
 
     /// What becomes of the nodes, and how many end up how: one sentence.
-    fn tally(&self) -> String {
+    pub(super) fn tally(&self) -> String {
         let names = |names: &[String]| {
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         };

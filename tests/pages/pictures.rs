@@ -1,4 +1,4 @@
-//! Pictures of a terminal, from what the commands print.
+//! Pictures of a terminal and of a page, from what the commands print.
 
 use std::collections::BTreeMap;
 
@@ -135,4 +135,40 @@ fn a_long_line_is_broken_at_a_blank() {
         broken.lines().nth(1).is_some_and(|rest| rest.starts_with("  \u{1b}[1mword")),
         "{broken}"
     );
+}
+
+/// Width and height of the picture of a page.
+const PAGE: [u32; 2] = [1000, 1060];
+
+/// The page that `-o html` writes, as a browser shows it: the page itself is in the picture. Its time and the filters are
+/// left out: the one changes, and the others need a script.
+#[test]
+fn the_picture_of_a_report_is_current() {
+    let page = super::shell::output(&format!("bindery plan -f {DUMP} -o html"));
+    let between = |start: &str, end: &str| {
+        let (_, rest) = page.split_once(start).unwrap_or_else(|| panic!("{start}: {page}"));
+        rest.split_once(end).unwrap_or_else(|| panic!("{end}: {page}")).0
+    };
+    let style = between("<style>", "</style>");
+    let [header, main] =
+        [between("<header>", "</header>"), between("<main id=\"report\">", "</main>")];
+    let main = without(main, "<form ", "</form>");
+    let [width, height] = PAGE;
+    let picture = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
+         <style>{style}</style>\n<foreignObject width=\"{width}\" height=\"{height}\">\
+         <body xmlns=\"http://www.w3.org/1999/xhtml\"><header>{header}</header>\n<main>{main}</main></body>\
+         </foreignObject></svg>\n"
+    );
+    expect_current("docs/pictures/report.svg", &picture);
+}
+
+/// The text without each part from `start` to `end`.
+fn without(text: &str, start: &str, end: &str) -> String {
+    let mut parts = text.split(start);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(part.split_once(end).expect("a part that ends").1);
+    }
+    out
 }

@@ -3,10 +3,10 @@
 # The feature of the end-to-end tests is on everywhere, so that one build serves every step.
 CARGO_TEST := cargo test --locked --workspace --features e2e
 # Every folder of tests is a suite; that of the chart needs helm and the end-to-end one the control plane,
-# which `make kube` builds: they come last.
-SUITES := $(filter-out chart e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
+# which `make kube` builds: they come last. That of HTML reports needs a browser.
+SUITES := $(filter-out browser chart e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
 
-.PHONY: demo test lint unit suites examples doc kube chart e2e histories installation peers versions mutants bench fuzz stress soak generate dist image
+.PHONY: demo test lint unit suites examples doc browser kube chart e2e histories installation peers versions mutants bench fuzz stress soak generate dist image
 
 # The webhook denying and mutating, the controller binding, then a local disk cleaned between two tenants, without a cluster.
 # ARGS=--serve keeps the webhook up.
@@ -15,7 +15,7 @@ demo:
 
 # Everything that is proven, with the time that each step took.
 test:
-	@scripts/steps.sh lint unit suites examples doc kube chart e2e
+	@scripts/steps.sh lint unit suites examples doc browser kube chart e2e
 
 # Format and lints; a warning is an error. And that the core can be published alone.
 lint:
@@ -39,6 +39,11 @@ examples:
 # is an error.
 doc:
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --document-private-items
+
+# HTML reports in headless Chromium, which scripts/browser.sh fetches from Debian once, half a minute.
+browser:
+	scripts/browser.sh
+	$(CARGO_TEST) --test browser
 
 # The control plane of the end-to-end tests, and the storage sidecars and the provisioner of local folders beside it: ten
 # minutes once, then nothing.

@@ -116,7 +116,7 @@ fn every_pod_is_restricted() {
     }
 }
 
-/// OpenShift gives each namespace a range of users, and admits no pod that names another.
+/// `OpenShift` gives each namespace a range of users, and admits no pod that names another.
 #[test]
 fn a_platform_may_give_user_and_group() {
     let nothing = r#"{"runAsUser": null, "runAsGroup": null, "fsGroup": null}"#;

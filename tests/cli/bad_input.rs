@@ -42,7 +42,7 @@ const ROWS: &[Row] = &[
     row(
         &["check", "-f", "pv.yaml", "-o", "xml"],
         "",
-        "invalid value 'xml' for '--output <FORMAT[=PATH]>': known formats are text, wide, json, yaml, junit, sarif, github and markdown; see --help",
+        "invalid value 'xml' for '--output <FORMAT[=PATH]>': known formats are text, wide, json, yaml, junit, sarif, github, markdown and html; see --help",
     ),
     row(
         &["check", "-f", "pv.yaml", "-o", "json="],

@@ -39,13 +39,10 @@ fn sentences(report: &Value, found: &mut Vec<String>) {
     match report {
         Value::Object(fields) => {
             for (name, value) in fields {
-                match value {
-                    Value::String(text)
-                        if ["reason", "summary", "command", "name"].contains(&&**name) =>
-                    {
-                        found.push(text.clone());
-                    }
-                    other => sentences(other, found),
+                let is_sentence = ["reason", "summary", "command", "name"].contains(&&**name);
+                match value.as_str().filter(|_| is_sentence) {
+                    Some(text) => found.push(text.to_owned()),
+                    None => sentences(value, found),
                 }
             }
         }

@@ -71,6 +71,15 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         versions::CASES,
         yaml::CASES,
         lifetime::CASES,
+        &of_moves(),
+        &local_disks::cases(),
+    ]
+    .concat()
+}
+
+/// The cases of moves and of the trash.
+fn of_moves() -> Vec<Case> {
+    [
         moves::transfer::CASES,
         moves::interrupted::CASES,
         moves::resumption::CASES,
@@ -85,7 +94,6 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         moves::replicas::CASES,
         moves::restores::backup::CASES,
         moves::restores::etcd::CASES,
-        &local_disks::cases(),
     ]
     .concat()
 }

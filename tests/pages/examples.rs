@@ -39,7 +39,7 @@ fn every_set_of_values_is_accepted_by_the_chart() {
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("there are sets"));
     let is_set = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.ends_with(".yaml")
+        path.extension().is_some_and(|extension| extension == "yaml")
             && (path.parent() == Some(&folders[0]) || name.starts_with("values-"))
     };
     for path in

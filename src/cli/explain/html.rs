@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::render::{fixes, reasons, said};
+use super::phrases::{fixes, reasons, said};
 use super::report::{CandidateMismatches, Explanation, Fix};
 use crate::cli::html::{DrawnPair, FilteredTable, HtmlPage, Markup, PairLine, Tone};
 use crate::cli::input::object_id::ObjectKind;

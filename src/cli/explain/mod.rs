@@ -12,6 +12,7 @@ mod limited;
 mod moving;
 mod nearness;
 mod node;
+mod phrases;
 mod placement;
 mod pod;
 mod related;

@@ -1,14 +1,14 @@
 //! An explanation for people: on one screen, in full, or as Markdown.
 
 use std::fmt::Write as _;
-use std::iter;
 
 use jiff::Timestamp;
 
 use super::html;
+use super::phrases::{fixes, reasons, said};
 use super::report::{
     AwaitedProvisioner, CandidateMismatches, ExcludedNode, Explanation, Fix, NodeVolumes,
-    ReportedAttachment, ReportedEvent,
+    ReportedAttachment,
 };
 use crate::cli::output::{Colour, readable};
 use crate::cli::render::Render;
@@ -116,16 +116,6 @@ fn nodes(out: &mut String, nodes: &[NodeVolumes], extent: Extent) {
     more(out, "  ", nodes.len(), NODES_MAX, extent);
 }
 
-pub(super) fn said(event: &ReportedEvent) -> String {
-    let when = if event.time.is_empty() { String::new() } else { format!(" at {}", event.time) };
-    format!("{}{when}: {}", event.reason, event.message)
-}
-
-pub(super) fn reasons(candidate: &CandidateMismatches) -> String {
-    let texts: Vec<&str> = candidate.mismatches.iter().map(|reason| &*reason.message).collect();
-    texts.join("; ")
-}
-
 fn taken<T>(items: &[T], limit: usize, extent: Extent) -> &[T] {
     match extent {
         Extent::Screen => items.get(..limit).unwrap_or(items),
@@ -157,16 +147,6 @@ fn groups(candidates: &[CandidateMismatches]) -> Vec<Group<'_>> {
         }
     }
     groups
-}
-
-/// The commands that fix it, each after a word; none for a pod, whose claims show their own.
-pub(super) fn fixes<'a>(
-    explanation: &'a Explanation,
-    [first, other]: [&'a str; 2],
-) -> impl Iterator<Item = (&'a str, &'a Fix)> {
-    let fix = explanation.fix.iter().filter(|_| explanation.claims.is_empty());
-    let all = fix.flat_map(|fix| iter::once(fix).chain(&explanation.alternatives));
-    iter::once(first).chain(iter::repeat(other)).zip(all)
 }
 
 fn markdown(explanation: &Explanation) -> String {

@@ -47,18 +47,35 @@ impl BarChart {
         }
     }
 
-    /// The chart, the largest group first; nothing where nothing was added.
-    pub(in crate::cli) fn markup(&self) -> Markup {
+    /// Charts beside each other, as far as there is room; nothing where nothing was added to any.
+    pub(in crate::cli) fn side_by_side(charts: &[&Self]) -> Markup {
+        let mut out = Markup::default();
+        for chart in charts {
+            let chart = chart.markup();
+            if !chart.is_empty() {
+                out.raw(if out.is_empty() { "<div class=\"charts\">" } else { "" }).add(&chart);
+            }
+        }
+        if !out.is_empty() {
+            out.raw("</div>");
+        }
+        out
+    }
+
+    /// The chart, the largest group first, without segments that no group has; nothing where nothing was added.
+    pub(super) fn markup(&self) -> Markup {
         let mut out = Markup::default();
         let rows = self.rows();
         let Some(longest) = rows.iter().map(|(_, amounts)| sum(amounts)).max() else { return out };
+        let has = |segment: usize| {
+            self.amounts.values().any(|amounts| amounts.get(segment).is_some_and(|one| *one > 0))
+        };
         out.raw("<table class=\"chart\"><caption>").raw(self.caption).raw("</caption><thead><tr>");
         out.raw("<th scope=\"col\">").raw(self.group).raw("</th><th scope=\"col\">share</th>");
-        for (segment, color) in self.segments.iter().zip(COLORS.iter().cycle()) {
-            out.raw(
-                "<th scope=\"col\" class=\"amount\"><svg xmlns=\"http://www.w3.org/2000/svg\" ",
-            );
-            out.raw("class=\"key\" viewBox=\"0 0 1 1\" ");
+        let segments = self.segments.iter().zip(COLORS).enumerate();
+        for (_, (segment, color)) in segments.filter(|(place, _)| has(*place)) {
+            out.raw("<th scope=\"col\" class=\"amount\">");
+            out.raw("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"key\" viewBox=\"0 0 1 1\" ");
             out.raw("aria-hidden=\"true\"><rect width=\"1\" height=\"1\" class=\"").raw(color);
             out.raw("\"/></svg> ").raw(segment).raw("</th>");
         }
@@ -67,7 +84,7 @@ impl BarChart {
             out.raw("<tr><th scope=\"row\">").text(group).raw("</th><td>");
             bar(&mut out, amounts, longest);
             out.raw("</td>");
-            for amount in amounts {
+            for (_, amount) in amounts.iter().enumerate().filter(|(place, _)| has(*place)) {
                 out.raw("<td class=\"amount\">").text(&bytes(*amount)).raw("</td>");
             }
             out.raw("</tr>");
@@ -103,7 +120,7 @@ fn bar(out: &mut Markup, amounts: &[u128], longest: u128) {
     out.raw("viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" ");
     out.raw("aria-hidden=\"true\">");
     let mut start = 0;
-    for (amount, color) in amounts.iter().zip(COLORS.iter().cycle()) {
+    for (amount, color) in amounts.iter().zip(COLORS) {
         // The ends are rounded, not the lengths: so the segments are as long as the bar.
         let width = units(start, longest);
         start = start.saturating_add(*amount);

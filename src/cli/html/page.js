@@ -2,7 +2,8 @@
 "use strict";
 for (const form of document.querySelectorAll("form.filters")) {
   const table = document.getElementById(form.dataset.table);
-  const rows = Array.from(table.querySelectorAll("tbody tr"));
+  const groups = Array.from(table.tBodies, (body) => ({ body: body, rows: Array.from(body.rows) }));
+  const rows = groups.flatMap((group) => group.rows);
   const search = form.querySelector("input");
   const selects = Array.from(form.querySelectorAll("select"));
   const shown = form.querySelector("output");
@@ -15,13 +16,22 @@ for (const form of document.querySelectorAll("form.filters")) {
     const chosen = selects.filter((select) => select.value !== "");
     const fits = (row) => chosen.every((select) => row.values[select.dataset.place] === select.value);
     let count = 0;
-    rows.forEach((row, place) => {
-      const is_shown = fits(known[place]) ? known[place].text.includes(text) : false;
-      row.hidden = !is_shown;
-      count += is_shown ? 1 : 0;
-    });
-    for (const group of table.tBodies) {
-      group.hidden = Array.from(group.rows).every((row) => row.hidden);
+    let place = 0;
+    for (const group of groups) {
+      const fitting = group.rows.map(() => {
+        const row = known[place];
+        place += 1;
+        return fits(row) ? row.text.includes(text) : false;
+      });
+      const is_shown = fitting.includes(true);
+      if (group.body.hidden === is_shown) group.body.hidden = !is_shown;
+      // The rows of a hidden group stay as they are: a change of each of them takes time.
+      if (is_shown) {
+        fitting.forEach((fit, index) => {
+          if (group.rows[index].hidden === fit) group.rows[index].hidden = !fit;
+          count += fit ? 1 : 0;
+        });
+      }
     }
     shown.textContent = count + " of " + rows.length + " rows";
   };

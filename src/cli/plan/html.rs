@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::difference::Difference;
-use super::render::{bytes, modes, reason, tally, unclaimed};
+use super::phrases::{bytes, modes, reason, tally, unclaimed};
 use super::report::PlanReport;
 use crate::cli::html::{
     BarChart, DrawnPair, FilteredTable, HtmlPage, Markup, NO_CLASS, NO_NAMESPACE, PairLine, Tone,
@@ -33,7 +33,7 @@ pub(super) fn page(plan: &PlanReport, now: Timestamp) -> String {
         page.section("changes", "Changes since the earlier plan", &changes(difference));
     }
     page.section("risk", "PVCs that cannot bind", &stuck(plan));
-    page.section("waste", "Waste", &waste(plan));
+    page.section("waste", "Unused storage", &waste(plan));
     page.section("pairs", "Pairs", &claims(plan));
     page.section("volumes-without", "PVs without a PVC", &volumes(plan));
     page.notes(&plan.notes);
@@ -105,16 +105,14 @@ fn stuck(plan: &PlanReport) -> Markup {
         by_class.add(claim.class.as_deref().unwrap_or(NO_CLASS), segment, amount);
         by_namespace.add(&claim.namespace, segment, amount);
     }
-    let mut out = by_class.markup();
-    out.add(&by_namespace.markup());
-    out
+    BarChart::side_by_side(&[&by_class, &by_namespace])
 }
 
 /// What volumes are larger than requested, and what no claim has.
 fn waste(plan: &PlanReport) -> Markup {
-    let caption = "Storage that nobody uses, by StorageClass";
+    let caption = "Waste by StorageClass";
     let mut by_class = BarChart::new(caption, "StorageClass", &WASTE);
-    let caption = "The same by Namespace of the PVC";
+    let caption = "Waste by Namespace of the PVC";
     let mut by_namespace = BarChart::new(caption, "Namespace", &WASTE);
     for volume in &plan.volumes {
         let (segment, amount) = match volume.outcome {
@@ -130,9 +128,7 @@ fn waste(plan: &PlanReport) -> Markup {
         by_class.add(volume.class.as_deref().unwrap_or(NO_CLASS), segment, amount);
         by_namespace.add(namespace.unwrap_or(NO_NAMESPACE), segment, amount);
     }
-    let mut out = by_class.markup();
-    out.add(&by_namespace.markup());
-    out
+    BarChart::side_by_side(&[&by_class, &by_namespace])
 }
 
 fn amount(text: &str) -> i128 {

@@ -8,6 +8,7 @@ mod difference;
 mod held;
 mod html;
 mod node_loss;
+mod phrases;
 mod render;
 mod report;
 

@@ -5,6 +5,7 @@
 mod github;
 mod html;
 mod junit;
+mod phrases;
 mod sarif;
 mod text;
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
+use super::phrases::parts;
 use super::{Finding, FindingResult, Report, github, html, junit, sarif, tally};
 use crate::cli::args::Format;
 use crate::cli::exit::Failure;
@@ -88,19 +89,6 @@ impl Render for Report {
         } else {
             Ok(readable(&github::github(self)))
         }
-    }
-}
-
-/// The problem of a finding with its consequence; then the fix and how to override a denial, a line each.
-pub(super) fn parts(finding: &Finding) -> (&str, Vec<String>) {
-    let fix = finding.fix.as_deref().unwrap_or_default();
-    match finding.message.split_once(&format!("; {fix}")) {
-        Some((problem, rest)) if !fix.is_empty() => {
-            let others = rest.trim_start_matches("; ").lines().filter(|line| !line.is_empty());
-            let fix = std::iter::once(format!("fix: {fix}"));
-            (problem, fix.chain(others.map(str::to_owned)).collect())
-        }
-        Some(_) | None => (&finding.message, Vec::new()),
     }
 }
 

@@ -37,9 +37,7 @@ fn charts(report: &TrashReport) -> Markup {
         by_class.add(if class.is_empty() { NO_CLASS } else { class }, 0, bytes);
         by_namespace.add(&volume.persistent_volume_claim.namespace, 0, bytes);
     }
-    let mut out = by_class.markup();
-    out.add(&by_namespace.markup());
-    out
+    BarChart::side_by_side(&[&by_class, &by_namespace])
 }
 
 fn volumes(report: &TrashReport) -> Markup {

@@ -58,7 +58,7 @@ fn each_stage_does_what_its_values_promise() {
         assert_eq!(audited(&site) == 0, stage == "scan", "{stage}");
         let left: Vec<String> = unknown(&site, &[]);
         let is_expected = |check: &&str| left.iter().any(|line| line.contains(*check));
-        assert!(untried.iter().all(|check| is_expected(check)), "{stage}: {left:?}");
+        assert!(untried.iter().all(is_expected), "{stage}: {left:?}");
         assert_eq!(left.len(), untried.len(), "{stage}: {left:?}");
         test(&site);
     }

@@ -38,9 +38,9 @@ fn every_set_of_values_is_accepted_by_the_chart() {
     let folders = ["examples/values", "charts/bindery"].map(|folder| root().join(folder));
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("there are sets"));
     let is_set = |path: &Path| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        path.extension().is_some_and(|extension| extension == "yaml")
-            && (path.parent() == Some(&folders[0]) || name.starts_with("values-"))
+        let stem = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_yaml = path.extension().is_some_and(|ending| ending == "yaml");
+        is_yaml && (path.parent() == Some(&folders[0]) || stem.starts_with("values-"))
     };
     for path in
         entries.map(|entry| entry.expect("it can be listed").path()).filter(|path| is_set(path))

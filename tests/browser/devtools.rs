@@ -53,7 +53,7 @@ impl Browser {
         let attach = json!({"targetId": tab["targetId"], "flatten": true});
         let attached = browser.call("Target.attachToTarget", &attach);
         browser.session = attached["sessionId"].as_str().map(str::to_owned);
-        for domain in ["Page", "Runtime", "Network", "Log", "Accessibility"] {
+        for domain in ["Page", "Runtime", "Network", "Log"] {
             browser.call(&format!("{domain}.enable"), &json!({}));
         }
         browser

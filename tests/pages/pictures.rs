@@ -138,7 +138,7 @@ fn a_long_line_is_broken_at_a_blank() {
 }
 
 /// Width and height of the picture of a page.
-const PAGE: [u32; 2] = [1000, 960];
+const PAGE: [u32; 2] = [1200, 1000];
 
 /// The page that `-o html` writes, as a browser shows it: the page itself is in the picture. Its time and the filters are
 /// left out: the one changes, and the others need a script.

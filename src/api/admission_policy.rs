@@ -59,7 +59,7 @@ pub fn admission_policies(decisions: &Policy, own_controller: &str) -> Vec<Admis
 }
 
 /// What the violations of one policy have in common. An API server reads the objects of a request anew for each policy that
-/// looks at it, so that one for each rule would cost five times as much.
+/// looks at it, so that one for each rule would cost several times as much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     entry: Entry,

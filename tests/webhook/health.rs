@@ -91,7 +91,7 @@ async fn a_denial_is_one_log_line_that_holds_no_object() {
     assert_eq!(log_lines("hush"), 0);
 }
 
-/// In the profile audit nobody is told anything, but for the dry run by which `bindery doctor` proves that it is asked.
+/// In the profile audit no requester gets a warning, but for the dry run by which `bindery doctor` proves that it is asked.
 #[tokio::test]
 async fn what_is_audited_is_logged_with_user_operation_and_sentence() {
     assert_eq!(log_lines("pv-audited"), 0);

@@ -19,12 +19,35 @@ pub(super) static RULE: Rule = Rule {
         instead: "Create a PV with the new modes and move the data. Or set persistentVolumeReclaimPolicy to \
             Retain, delete the PVC, change the modes and bind a new PVC.",
     },
-    policy: PolicyForm::Stricter(&[PolicyText {
-variables: &[("listed", "['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'].filter(m, m in oldObject.spec.?accessModes.orValue([])).map(m, {'ReadWriteOnce': 'RWO', 'ReadOnlyMany': 'ROX', 'ReadWriteMany': 'RWX', 'ReadWriteOncePod': 'RWOP'}[m]).join(',')"), ("listedNow", "['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'].filter(m, m in object.spec.?accessModes.orValue([])).map(m, {'ReadWriteOnce': 'RWO', 'ReadOnlyMany': 'ROX', 'ReadWriteMany': 'RWX', 'ReadWriteOncePod': 'RWOP'}[m]).join(',')"), ("before", "variables.listed == '' ? 'none' : variables.listed"), ("after", "variables.listedNow == '' ? 'none' : variables.listedNow")],
-violations: &[PolicyViolation { found: "variables.isBound && !sets.equivalent(oldObject.spec.?accessModes.orValue([]), object.spec.?accessModes.orValue([]))", sentence: "spec.accessModes of bound PV \"{name}\" would change from {before} to {after}; PVC \"{claim}\" would get the new modes, and several nodes could write its disk, or none; keep {before}" },
-],
-..PolicyText::of(Resource::Volumes)
-}], "It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what the rule lets by."),
+    policy: PolicyForm::Stricter(
+        &[PolicyText {
+            variables: &[
+                (
+                    "listed",
+                    "['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'].filter(m, m in \
+                     oldObject.spec.?accessModes.orValue([])).map(m, {'ReadWriteOnce': 'RWO', 'ReadOnlyMany': \
+                     'ROX', 'ReadWriteMany': 'RWX', 'ReadWriteOncePod': 'RWOP'}[m]).join(',')",
+                ),
+                (
+                    "listedNow",
+                    "['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'].filter(m, m in \
+                     object.spec.?accessModes.orValue([])).map(m, {'ReadWriteOnce': 'RWO', 'ReadOnlyMany': 'ROX', \
+                     'ReadWriteMany': 'RWX', 'ReadWriteOncePod': 'RWOP'}[m]).join(',')",
+                ),
+                ("before", "variables.listed == '' ? 'none' : variables.listed"),
+                ("after", "variables.listedNow == '' ? 'none' : variables.listedNow"),
+            ],
+            violations: &[PolicyViolation {
+                found: "variables.isBound && !sets.equivalent(oldObject.spec.?accessModes.orValue([]), \
+                    object.spec.?accessModes.orValue([]))",
+                sentence: "spec.accessModes of bound PV \"{name}\" would change from {before} to {after}; PVC \
+                    \"{claim}\" would get the new modes, and several nodes could write its disk, or none; keep \
+                    {before}",
+            }],
+            ..PolicyText::of(Resource::Volumes)
+        }],
+        BY_PHASE,
+    ),
     denied: &[Example::new("allowing many writers on a bound PV")
         .given(PAIR)
         .merges("pv/pv-a", r#"{"spec":{"accessModes":["ReadWriteMany"]}}"#)

@@ -19,12 +19,37 @@ pub(super) static RULE: Rule = Rule {
             which driver serves it.",
         instead: "Leave them to the binder and the drivers.",
     },
-    policy: PolicyForm::Partial(&[PolicyText {
-variables: &[("changed", "['pv.kubernetes.io/bind-completed', 'pv.kubernetes.io/bound-by-controller', 'pv.kubernetes.io/migrated-to', 'pv.kubernetes.io/provisioned-by'].filter(k, oldObject.metadata.?annotations[?k] != object.metadata.?annotations[?k] && !(k in ['pv.kubernetes.io/migrated-to', 'pv.kubernetes.io/provisioned-by'] && object.spec.?csi.?driver.hasValue() && object.metadata.?annotations[?k] == object.spec.?csi.?driver))"), ("first", "variables.changed[0]"), ("others", "variables.changed.size() > 1 ? ' and ' + string(variables.changed.size() - 1) + ' more' : ''")],
-violations: &[PolicyViolation { found: "variables.isBound && !variables.isBinder && !variables.isScheduler && variables.changed.size() > 0", sentence: "annotation {first}{others} of PV \"{name}\", bound to PVC \"{claim}\", would change; it decides who deletes or reuses the storage; keep the old value" },
-],
-..PolicyText::of(Resource::Volumes)
-}], "CEL would need too long to look through all annotations of an object; a policy looks at the four that Kubernetes acts on. It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what the rule lets by."),
+    policy: PolicyForm::Partial(
+        &[PolicyText {
+            variables: &[
+                (
+                    "changed",
+                    "['pv.kubernetes.io/bind-completed', 'pv.kubernetes.io/bound-by-controller', \
+                     'pv.kubernetes.io/migrated-to', 'pv.kubernetes.io/provisioned-by'].filter(k, \
+                     oldObject.metadata.?annotations[?k] != object.metadata.?annotations[?k] && !(k in \
+                     ['pv.kubernetes.io/migrated-to', 'pv.kubernetes.io/provisioned-by'] && \
+                     object.spec.?csi.?driver.hasValue() && object.metadata.?annotations[?k] == \
+                     object.spec.?csi.?driver))",
+                ),
+                ("first", "variables.changed[0]"),
+                (
+                    "others",
+                    "variables.changed.size() > 1 ? ' and ' + string(variables.changed.size() - 1) + ' more' : ''",
+                ),
+            ],
+            violations: &[PolicyViolation {
+                found: "variables.isBound && !variables.isBinder && !variables.isScheduler && \
+                    variables.changed.size() > 0",
+                sentence: "annotation {first}{others} of PV \"{name}\", bound to PVC \"{claim}\", would change; it \
+                    decides who deletes or reuses the storage; keep the old value",
+            }],
+            ..PolicyText::of(Resource::Volumes)
+        }],
+        "CEL would need too long to look through all annotations of an object; a policy looks at the four that \
+         Kubernetes acts on. It takes a PV whose status.phase is Bound for a bound one and does not look at the \
+         PVC: for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what \
+         the rule lets by.",
+    ),
     denied: &[Example::new("naming another provisioner for a bound PV")
         .given(
             "pair pv-a db/data 10Gi RWO policy=Delete \

@@ -19,12 +19,24 @@ pub(super) static RULE: Rule = Rule {
         instead: "Raise spec.resources.requests.storage of the PVC: its driver expands the disk and updates the \
             PV. A PV without a driver (NFS, local) may be raised by hand, with a warning.",
     },
-    policy: PolicyForm::Partial(&[PolicyText {
-variables: &[("before", "string(oldObject.spec.?capacity.?storage.orValue('0'))"), ("after", "string(object.spec.?capacity.?storage.orValue('0'))")],
-violations: &[PolicyViolation { found: "variables.isBound && quantity(variables.after).compareTo(quantity(variables.before)) < 0", sentence: "spec.capacity.storage of bound PV \"{name}\" would shrink from {before} to {after}; the disk does not shrink, and the PVC still reports {before}; keep {before}" },
-],
-..PolicyText::of(Resource::Volumes)
-}], "Whether a larger capacity is the driver's own expansion shows on the PVC only; a policy denies that the capacity shrinks. It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what the rule lets by."),
+    policy: PolicyForm::Partial(
+        &[PolicyText {
+            variables: &[
+                ("before", "string(oldObject.spec.?capacity.?storage.orValue('0'))"),
+                ("after", "string(object.spec.?capacity.?storage.orValue('0'))"),
+            ],
+            violations: &[PolicyViolation {
+                found: "variables.isBound && quantity(variables.after).compareTo(quantity(variables.before)) < 0",
+                sentence: "spec.capacity.storage of bound PV \"{name}\" would shrink from {before} to {after}; the \
+                    disk does not shrink, and the PVC still reports {before}; keep {before}",
+            }],
+            ..PolicyText::of(Resource::Volumes)
+        }],
+        "Whether a larger capacity is the driver's own expansion shows on the PVC only; a policy denies that the \
+         capacity shrinks. It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: \
+         for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what the \
+         rule lets by.",
+    ),
     denied: &[
         Example::new("shrinking a bound PV").given(PAIR).merges("pv/pv-a", TO_5).then(SHRUNK),
         Example::new("growing a bound CSI PV by hand")

@@ -23,12 +23,46 @@ pub(super) static RULE: Rule = Rule {
             delete the PVC, then point claimRef to the new PVC with its uid. A populator that hands its PV over is recognised by the names that it uses; list others under \
             trusted.populators.",
     },
-    policy: PolicyForm::Stricter(&[PolicyText {
-variables: &[("newClaim", "object.spec.?claimRef.?namespace.orValue('') + '/' + object.spec.?claimRef.?name.orValue('')"), ("isNamed", "object.spec.?claimRef.?namespace.orValue('') != '' && object.spec.?claimRef.?name.orValue('') != ''"), ("newNamespace", "object.spec.?claimRef.?namespace.orValue('')"), ("what", "!object.spec.?claimRef.hasValue() ? 'be removed; PVC \"' + variables.claim + '\" may become Lost, and the next PVC would read its files; to give it to another PVC, run `bindery transfer pvc/' + variables.claim + ' --to NAMESPACE/NAME`' : !variables.isNamed ? 'lose its namespace or name; PVC \"' + variables.claim + '\" would become Lost; keep both' : variables.newClaim == variables.claim ? 'lose the uid of PVC \"' + variables.claim + '\"; the PVC would become Lost, and with policy Delete its data would be deleted; keep the uid' : 'change from PVC \"' + variables.claim + '\" to \"' + variables.newClaim + '\"; \"' + variables.claim + '\" would become Lost, and \"' + variables.newNamespace + '\" would read its files; if it is to have them, run `bindery transfer pvc/' + variables.claim + ' --to ' + variables.newClaim + '`'")],
-violations: &[PolicyViolation { found: "variables.isBound && !variables.isBinder && !variables.isPopulator && (oldObject.spec.?claimRef.?namespace.orValue('') != object.spec.?claimRef.?namespace.orValue('') || oldObject.spec.?claimRef.?name.orValue('') != object.spec.?claimRef.?name.orValue('') || oldObject.spec.?claimRef.?uid.orValue('') != object.spec.?claimRef.?uid.orValue(''))", sentence: "spec.claimRef of bound PV \"{name}\" would {what}" },
-],
-..PolicyText::of(Resource::Volumes)
-}], "It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what the rule lets by, and it denies populators that are not configured the hand-over of the PV of the PVC that they have filled."),
+    policy: PolicyForm::Stricter(
+        &[PolicyText {
+            variables: &[
+                (
+                    "newClaim",
+                    "object.spec.?claimRef.?namespace.orValue('') + '/' + object.spec.?claimRef.?name.orValue('')",
+                ),
+                (
+                    "isNamed",
+                    "object.spec.?claimRef.?namespace.orValue('') != '' && object.spec.?claimRef.?name.orValue('') \
+                     != ''",
+                ),
+                ("newNamespace", "object.spec.?claimRef.?namespace.orValue('')"),
+                (
+                    "what",
+                    "!object.spec.?claimRef.hasValue() ? 'be removed; PVC \"' + variables.claim + '\" may become \
+                     Lost, and the next PVC would read its files; to give it to another PVC, run `bindery transfer \
+                     pvc/' + variables.claim + ' --to NAMESPACE/NAME`' : !variables.isNamed ? 'lose its namespace \
+                     or name; PVC \"' + variables.claim + '\" would become Lost; keep both' : variables.newClaim == \
+                     variables.claim ? 'lose the uid of PVC \"' + variables.claim + '\"; the PVC would become Lost, \
+                     and with policy Delete its data would be deleted; keep the uid' : 'change from PVC \"' + \
+                     variables.claim + '\" to \"' + variables.newClaim + '\"; \"' + variables.claim + '\" would \
+                     become Lost, and \"' + variables.newNamespace + '\" would read its files; if it is to have \
+                     them, run `bindery transfer pvc/' + variables.claim + ' --to ' + variables.newClaim + '`'",
+                ),
+            ],
+            violations: &[PolicyViolation {
+                found: "variables.isBound && !variables.isBinder && !variables.isPopulator && \
+                    (oldObject.spec.?claimRef.?namespace.orValue('') != \
+                    object.spec.?claimRef.?namespace.orValue('') || oldObject.spec.?claimRef.?name.orValue('') != \
+                    object.spec.?claimRef.?name.orValue('') || oldObject.spec.?claimRef.?uid.orValue('') != \
+                    object.spec.?claimRef.?uid.orValue(''))",
+                sentence: "spec.claimRef of bound PV \"{name}\" would {what}",
+            }],
+            ..PolicyText::of(Resource::Volumes)
+        }],
+        "It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: for the moment in \
+         which the PVC is gone and the binder has not released the PV yet, it denies what the rule lets by, and it \
+         denies populators that are not configured the hand-over of the PV of the PVC that they have filled.",
+    ),
     denied: &[
         Example::new("pointing a bound PV at another PVC")
             .given("pair pv-a db/data 10Gi RWO\nclaim qa/data 10Gi RWO")

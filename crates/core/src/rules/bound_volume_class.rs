@@ -23,12 +23,35 @@ pub(super) static RULE: Rule = Rule {
         instead: "Keep the StorageClass: it has no effect on a bound PV. To rename a StorageClass, create the \
             new one beside the old one and let new PVCs use it.",
     },
-    policy: PolicyForm::Stricter(&[PolicyText {
-variables: &[("oldClass", "oldObject.metadata.?annotations[?'volume.beta.kubernetes.io/storage-class'].orValue(oldObject.spec.?storageClassName.orValue(''))"), ("newClass", "object.metadata.?annotations[?'volume.beta.kubernetes.io/storage-class'].orValue(object.spec.?storageClassName.orValue(''))"), ("before", "variables.oldClass == '' ? 'no StorageClass' : 'StorageClass \"' + variables.oldClass + '\"'"), ("after", "variables.newClass == '' ? 'no StorageClass' : 'StorageClass \"' + variables.newClass + '\"'")],
-violations: &[PolicyViolation { found: "variables.isBound && variables.oldClass != variables.newClass", sentence: "bound PV \"{name}\" would change from {before} to {after}; PVC \"{claim}\" cannot follow, so a re-created PVC would not fit; keep the old one" },
-],
-..PolicyText::of(Resource::Volumes)
-}], "It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what the rule lets by."),
+    policy: PolicyForm::Stricter(
+        &[PolicyText {
+            variables: &[
+                (
+                    "oldClass",
+                    "oldObject.metadata.?annotations[?'volume.beta.kubernetes.io/storage-class'].orValue(oldObject.spec.?storageClassName.orValue(''))",
+                ),
+                (
+                    "newClass",
+                    "object.metadata.?annotations[?'volume.beta.kubernetes.io/storage-class'].orValue(object.spec.?storageClassName.orValue(''))",
+                ),
+                (
+                    "before",
+                    "variables.oldClass == '' ? 'no StorageClass' : 'StorageClass \"' + variables.oldClass + '\"'",
+                ),
+                (
+                    "after",
+                    "variables.newClass == '' ? 'no StorageClass' : 'StorageClass \"' + variables.newClass + '\"'",
+                ),
+            ],
+            violations: &[PolicyViolation {
+                found: "variables.isBound && variables.oldClass != variables.newClass",
+                sentence: "bound PV \"{name}\" would change from {before} to {after}; PVC \"{claim}\" cannot \
+                    follow, so a re-created PVC would not fit; keep the old one",
+            }],
+            ..PolicyText::of(Resource::Volumes)
+        }],
+        BY_PHASE,
+    ),
     denied: &[
         Example::new("moving a bound PV to another StorageClass")
             .given("pair pv-a db/data 10Gi RWO class=fast")

@@ -17,12 +17,34 @@ pub(super) static RULE: Rule = Rule {
         instead: "To keep the data, set persistentVolumeReclaimPolicy to Retain, then delete the PVC, and the PV \
             after it. If the garbage collector deletes the PV, remove metadata.ownerReferences.",
     },
-    policy: PolicyForm::Stricter(&[PolicyText {
-variables: &[("consequence", "{'Delete': 'PV and data would be deleted with the PVC (policy Delete)', 'Recycle': 'with the PVC, the PV would be deleted and its files may be wiped (policy Recycle)', 'Retain': 'the PV would be deleted with the PVC, and its data left without a PV (policy Retain)'}[?variables.oldPolicy].orValue('the PV would be deleted with the PVC (policy ' + variables.oldPolicy + ')')"), ("advice", "variables.isGarbageCollector ? 'its owners no longer exist: remove metadata.ownerReferences of the PV' : variables.oldPolicy == 'Retain' ? 'to remove both, delete the PVC, then retry' : 'to remove both and keep the data, set persistentVolumeReclaimPolicy to Retain, delete the PVC, then retry'")],
-violations: &[PolicyViolation { found: "variables.isBound", sentence: "PV \"{name}\" is bound to PVC \"{claim}\"; its deletion cannot be undone: {consequence}; {advice}" },
-],
-..PolicyText::of(Resource::Volumes)
-}], "It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what the rule lets by."),
+    policy: PolicyForm::Stricter(
+        &[PolicyText {
+            variables: &[
+                (
+                    "consequence",
+                    "{'Delete': 'PV and data would be deleted with the PVC (policy Delete)', 'Recycle': 'with the \
+                     PVC, the PV would be deleted and its files may be wiped (policy Recycle)', 'Retain': 'the PV \
+                     would be deleted with the PVC, and its data left without a PV (policy \
+                     Retain)'}[?variables.oldPolicy].orValue('the PV would be deleted with the PVC (policy ' + \
+                     variables.oldPolicy + ')')",
+                ),
+                (
+                    "advice",
+                    "variables.isGarbageCollector ? 'its owners no longer exist: remove metadata.ownerReferences of \
+                     the PV' : variables.oldPolicy == 'Retain' ? 'to remove both, delete the PVC, then retry' : 'to \
+                     remove both and keep the data, set persistentVolumeReclaimPolicy to Retain, delete the PVC, \
+                     then retry'",
+                ),
+            ],
+            violations: &[PolicyViolation {
+                found: "variables.isBound",
+                sentence: "PV \"{name}\" is bound to PVC \"{claim}\"; its deletion cannot be undone: {consequence}; \
+                    {advice}",
+            }],
+            ..PolicyText::of(Resource::Volumes)
+        }],
+        BY_PHASE,
+    ),
     denied: &[
         Example::new("deleting a bound PV")
             .given(PAIR)

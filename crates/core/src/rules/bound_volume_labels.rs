@@ -17,12 +17,27 @@ pub(super) static RULE: Rule = Rule {
             pod is Pending forever, or runs where it cannot mount.",
         instead: "Keep the labels, unless the disk really moved.",
     },
-    policy: PolicyForm::Stricter(&[PolicyText {
-variables: &[("changed", "['topology.kubernetes.io/zone', 'topology.kubernetes.io/region', 'failure-domain.beta.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/region'].filter(k, oldObject.metadata.?labels[?k] != object.metadata.?labels[?k])"), ("label", "variables.changed[0]")],
-violations: &[PolicyViolation { found: "variables.isBound && variables.changed.size() > 0", sentence: "label {label} of bound PV \"{name}\" would change; the scheduler would place pods where its disk is not; keep the old value unless the disk has moved" },
-],
-..PolicyText::of(Resource::Volumes)
-}], "It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what the rule lets by."),
+    policy: PolicyForm::Stricter(
+        &[PolicyText {
+            variables: &[
+                (
+                    "changed",
+                    "['topology.kubernetes.io/zone', 'topology.kubernetes.io/region', \
+                     'failure-domain.beta.kubernetes.io/zone', \
+                     'failure-domain.beta.kubernetes.io/region'].filter(k, oldObject.metadata.?labels[?k] != \
+                     object.metadata.?labels[?k])",
+                ),
+                ("label", "variables.changed[0]"),
+            ],
+            violations: &[PolicyViolation {
+                found: "variables.isBound && variables.changed.size() > 0",
+                sentence: "label {label} of bound PV \"{name}\" would change; the scheduler would place pods where \
+                    its disk is not; keep the old value unless the disk has moved",
+            }],
+            ..PolicyText::of(Resource::Volumes)
+        }],
+        BY_PHASE,
+    ),
     denied: &[Example::new("changing the zone of a bound PV")
         .given(PAIR)
         .merges("pv/pv-a", r#"{"metadata":{"labels":{"topology.kubernetes.io/zone":"b"}}}"#)

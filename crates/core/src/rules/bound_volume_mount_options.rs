@@ -14,11 +14,18 @@ pub(super) static RULE: Rule = Rule {
             if one is wrong. An option that protected the data is gone without notice.",
         instead: "Stop the pods, change the options, and start one pod at once to see that it mounts.",
     },
-    policy: PolicyForm::Stricter(&[PolicyText {
-violations: &[PolicyViolation { found: "variables.isBound && oldObject.spec.?mountOptions.orValue([]) != object.spec.?mountOptions.orValue([])", sentence: "spec.mountOptions of bound PV \"{name}\" would change; the next pod with PVC \"{claim}\" mounts with them, or does not start; restart one pod at once, or keep the old options" },
-],
-..PolicyText::of(Resource::Volumes)
-}], "It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what the rule lets by."),
+    policy: PolicyForm::Stricter(
+        &[PolicyText {
+            violations: &[PolicyViolation {
+                found: "variables.isBound && oldObject.spec.?mountOptions.orValue([]) != \
+                    object.spec.?mountOptions.orValue([])",
+                sentence: "spec.mountOptions of bound PV \"{name}\" would change; the next pod with PVC \"{claim}\" \
+                    mounts with them, or does not start; restart one pod at once, or keep the old options",
+            }],
+            ..PolicyText::of(Resource::Volumes)
+        }],
+        BY_PHASE,
+    ),
     denied: &[Example::new("changing the mount options of a bound PV")
         .given(PAIR)
         .merges("pv/pv-a", r#"{"spec":{"mountOptions":["noexec"]}}"#)

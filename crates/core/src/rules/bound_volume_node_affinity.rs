@@ -21,7 +21,10 @@ pub(super) static RULE: Rule = Rule {
         instead: "Set it when you create the PV. A change that admits more nodes passes: another zone, the \
             region of the zone, the present name of a beta label. So does every change by the PV's driver.",
     },
-    policy: PolicyForm::NotExpressible("Drivers that move a disk, and changes that only widen the affinity, are known by other objects: the CSIDriver's account and the labels of nodes."),
+    policy: PolicyForm::NotExpressible(
+        "Drivers that move a disk, and changes that only widen the affinity, are known by other objects: the \
+         CSIDriver's account and the labels of nodes.",
+    ),
     denied: &[Example::new("pinning a bound PV to a node")
         .given(PAIR)
         .merges("pv/pv-a", NOWHERE)

@@ -16,11 +16,18 @@ pub(super) static RULE: Rule = Rule {
         instead: "Keep Retain for data that you cannot restore. Remove PV and storage by hand when they are no \
             longer needed.",
     },
-    policy: PolicyForm::Stricter(&[PolicyText {
-violations: &[PolicyViolation { found: "variables.isBound && variables.oldPolicy != variables.newPolicy && variables.newPolicy == 'Delete'", sentence: "persistentVolumeReclaimPolicy of bound PV \"{name}\" would become Delete; its data would be deleted with PVC \"{claim}\"; {harmlessPolicy}, or make sure that there is a copy" },
-],
-..PolicyText::of(Resource::Volumes)
-}], "It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what the rule lets by."),
+    policy: PolicyForm::Stricter(
+        &[PolicyText {
+            violations: &[PolicyViolation {
+                found: "variables.isBound && variables.oldPolicy != variables.newPolicy && variables.newPolicy == \
+                    'Delete'",
+                sentence: "persistentVolumeReclaimPolicy of bound PV \"{name}\" would become Delete; its data would \
+                    be deleted with PVC \"{claim}\"; {harmlessPolicy}, or make sure that there is a copy",
+            }],
+            ..PolicyText::of(Resource::Volumes)
+        }],
+        BY_PHASE,
+    ),
     denied: &[Example::new("changing the policy of a bound PV to Delete")
         .given(PAIR)
         .merges("pv/pv-a", POLICY_DELETE)

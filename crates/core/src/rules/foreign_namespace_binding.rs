@@ -29,7 +29,9 @@ pub(super) static RULE: Rule = Rule {
             admits it. A denied binder tries the same PV again: with `tenant-selector`, or with Bindery's \
             controller in `full`, it chooses among the PVs that admit the PVC.",
     },
-    policy: PolicyForm::NotExpressible("To which tenant the namespace of a PVC belongs shows on the Namespace; a PV has none."),
+    policy: PolicyForm::NotExpressible(
+        "To which tenant the namespace of a PVC belongs shows on the Namespace; a PV has none.",
+    ),
     denied: &[
         Example::new("the scheduler giving a PV for another namespace to a PVC that fits")
             .given(

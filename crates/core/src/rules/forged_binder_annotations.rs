@@ -27,17 +27,67 @@ pub(super) static RULE: Rule = Rule {
             binder own, is a warning.",
     },
     policy: PolicyForm::Exact(&[PolicyText {
-violations: &[PolicyViolation { found: "!variables.isBinder && !(request.operation != 'CREATE' && oldObject.metadata.?annotations[?'pv.kubernetes.io/bind-completed'].hasValue()) && object.metadata.?annotations[?'pv.kubernetes.io/bind-completed'].hasValue()", sentence: "annotation pv.kubernetes.io/bind-completed of PVC \"{name}\" would be set by hand; the binder would trust it and may lose or rebind the PVC; leave the annotation as it is" },
-PolicyViolation { found: "!variables.isBinder && (request.operation != 'CREATE' && oldObject.metadata.?annotations[?'pv.kubernetes.io/bind-completed'].hasValue()) && !object.metadata.?annotations[?'pv.kubernetes.io/bind-completed'].hasValue()", sentence: "annotation pv.kubernetes.io/bind-completed of PVC \"{name}\" would be removed by hand; the binder would trust it and may lose or rebind the PVC; leave the annotation as it is" },
-PolicyViolation { found: "!variables.isBinder && !(request.operation != 'CREATE' && oldObject.metadata.?annotations[?'pv.kubernetes.io/bound-by-controller'].hasValue()) && object.metadata.?annotations[?'pv.kubernetes.io/bound-by-controller'].hasValue()", sentence: "annotation pv.kubernetes.io/bound-by-controller of PVC \"{name}\" would be set by hand; the binder would trust it and may lose or rebind the PVC; leave the annotation as it is" },
-PolicyViolation { found: "!variables.isBinder && (request.operation != 'CREATE' && oldObject.metadata.?annotations[?'pv.kubernetes.io/bound-by-controller'].hasValue()) && !object.metadata.?annotations[?'pv.kubernetes.io/bound-by-controller'].hasValue()", sentence: "annotation pv.kubernetes.io/bound-by-controller of PVC \"{name}\" would be removed by hand; the binder would trust it and may lose or rebind the PVC; leave the annotation as it is" },
-],
-warnings: &[PolicyViolation { found: "!variables.isBinder && !variables.isScheduler && object.metadata.?annotations[?'volume.kubernetes.io/selected-node'].hasValue() && (request.operation == 'CREATE' || oldObject.metadata.?annotations[?'volume.kubernetes.io/selected-node'] != object.metadata.?annotations[?'volume.kubernetes.io/selected-node'])", sentence: "annotation volume.kubernetes.io/selected-node of PVC \"{name}\" is set by hand; the scheduler and the provisioner act on it; leave it out unless it is intended" },
-PolicyViolation { found: "!variables.isBinder && !variables.isScheduler && object.metadata.?annotations[?'volume.kubernetes.io/storage-provisioner'].hasValue() && (request.operation == 'CREATE' || oldObject.metadata.?annotations[?'volume.kubernetes.io/storage-provisioner'] != object.metadata.?annotations[?'volume.kubernetes.io/storage-provisioner'])", sentence: "annotation volume.kubernetes.io/storage-provisioner of PVC \"{name}\" is set by hand; the scheduler and the provisioner act on it; leave it out unless it is intended" },
-PolicyViolation { found: "!variables.isBinder && !variables.isScheduler && object.metadata.?annotations[?'volume.beta.kubernetes.io/storage-provisioner'].hasValue() && (request.operation == 'CREATE' || oldObject.metadata.?annotations[?'volume.beta.kubernetes.io/storage-provisioner'] != object.metadata.?annotations[?'volume.beta.kubernetes.io/storage-provisioner'])", sentence: "annotation volume.beta.kubernetes.io/storage-provisioner of PVC \"{name}\" is set by hand; the scheduler and the provisioner act on it; leave it out unless it is intended" },
-],
-..PolicyText::of(Resource::Claims)
-}]),
+        violations: &[
+            PolicyViolation {
+                found: "!variables.isBinder && !(request.operation != 'CREATE' && \
+                    oldObject.metadata.?annotations[?'pv.kubernetes.io/bind-completed'].hasValue()) && \
+                    object.metadata.?annotations[?'pv.kubernetes.io/bind-completed'].hasValue()",
+                sentence: "annotation pv.kubernetes.io/bind-completed of PVC \"{name}\" would be set by hand; the \
+                    binder would trust it and may lose or rebind the PVC; leave the annotation as it is",
+            },
+            PolicyViolation {
+                found: "!variables.isBinder && (request.operation != 'CREATE' && \
+                    oldObject.metadata.?annotations[?'pv.kubernetes.io/bind-completed'].hasValue()) && \
+                    !object.metadata.?annotations[?'pv.kubernetes.io/bind-completed'].hasValue()",
+                sentence: "annotation pv.kubernetes.io/bind-completed of PVC \"{name}\" would be removed by hand; \
+                    the binder would trust it and may lose or rebind the PVC; leave the annotation as it is",
+            },
+            PolicyViolation {
+                found: "!variables.isBinder && !(request.operation != 'CREATE' && \
+                    oldObject.metadata.?annotations[?'pv.kubernetes.io/bound-by-controller'].hasValue()) && \
+                    object.metadata.?annotations[?'pv.kubernetes.io/bound-by-controller'].hasValue()",
+                sentence: "annotation pv.kubernetes.io/bound-by-controller of PVC \"{name}\" would be set by hand; \
+                    the binder would trust it and may lose or rebind the PVC; leave the annotation as it is",
+            },
+            PolicyViolation {
+                found: "!variables.isBinder && (request.operation != 'CREATE' && \
+                    oldObject.metadata.?annotations[?'pv.kubernetes.io/bound-by-controller'].hasValue()) && \
+                    !object.metadata.?annotations[?'pv.kubernetes.io/bound-by-controller'].hasValue()",
+                sentence: "annotation pv.kubernetes.io/bound-by-controller of PVC \"{name}\" would be removed by \
+                    hand; the binder would trust it and may lose or rebind the PVC; leave the annotation as it is",
+            },
+        ],
+        warnings: &[
+            PolicyViolation {
+                found: "!variables.isBinder && !variables.isScheduler && \
+                    object.metadata.?annotations[?'volume.kubernetes.io/selected-node'].hasValue() && \
+                    (request.operation == 'CREATE' || \
+                    oldObject.metadata.?annotations[?'volume.kubernetes.io/selected-node'] != \
+                    object.metadata.?annotations[?'volume.kubernetes.io/selected-node'])",
+                sentence: "annotation volume.kubernetes.io/selected-node of PVC \"{name}\" is set by hand; the \
+                    scheduler and the provisioner act on it; leave it out unless it is intended",
+            },
+            PolicyViolation {
+                found: "!variables.isBinder && !variables.isScheduler && \
+                    object.metadata.?annotations[?'volume.kubernetes.io/storage-provisioner'].hasValue() && \
+                    (request.operation == 'CREATE' || \
+                    oldObject.metadata.?annotations[?'volume.kubernetes.io/storage-provisioner'] != \
+                    object.metadata.?annotations[?'volume.kubernetes.io/storage-provisioner'])",
+                sentence: "annotation volume.kubernetes.io/storage-provisioner of PVC \"{name}\" is set by hand; \
+                    the scheduler and the provisioner act on it; leave it out unless it is intended",
+            },
+            PolicyViolation {
+                found: "!variables.isBinder && !variables.isScheduler && \
+                    object.metadata.?annotations[?'volume.beta.kubernetes.io/storage-provisioner'].hasValue() && \
+                    (request.operation == 'CREATE' || \
+                    oldObject.metadata.?annotations[?'volume.beta.kubernetes.io/storage-provisioner'] != \
+                    object.metadata.?annotations[?'volume.beta.kubernetes.io/storage-provisioner'])",
+                sentence: "annotation volume.beta.kubernetes.io/storage-provisioner of PVC \"{name}\" is set by \
+                    hand; the scheduler and the provisioner act on it; leave it out unless it is intended",
+            },
+        ],
+        ..PolicyText::of(Resource::Claims)
+    }]),
     denied: &[
         Example::new("putting bind-completed on a PVC that is not bound")
             .given("claim db/data 10Gi RWO class=none-such")

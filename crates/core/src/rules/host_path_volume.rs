@@ -16,10 +16,13 @@ pub(super) static RULE: Rule = Rule {
             nothing is wrong.",
     },
     policy: PolicyForm::Exact(&[PolicyText {
-violations: &[PolicyViolation { found: "object.spec.?hostPath.hasValue() && !object.spec.?nodeAffinity.?required.hasValue()", sentence: "PV \"{name}\" is a hostPath on whichever node its pod runs; when the pod moves, its data seems to vanish; set spec.nodeAffinity, or use a local volume" },
-],
-..PolicyText::of(Resource::Volumes)
-}]),
+        violations: &[PolicyViolation {
+            found: "object.spec.?hostPath.hasValue() && !object.spec.?nodeAffinity.?required.hasValue()",
+            sentence: "PV \"{name}\" is a hostPath on whichever node its pod runs; when the pod moves, its data \
+                seems to vanish; set spec.nodeAffinity, or use a local volume",
+        }],
+        ..PolicyText::of(Resource::Volumes)
+    }]),
     denied: &[Example::new("creating a hostPath PV for every node")
         .creates("volume pv-a 10Gi RWO hostPath=/srv/a")
         .then(&[Fact::Lacks("pv/pv-a", "/spec/nodeAffinity")])],

@@ -18,11 +18,23 @@ pub(super) static RULE: Rule = Rule {
         instead: "Keep one of them: spec.volumeName, or the selector or data source.",
     },
     policy: PolicyForm::Exact(&[PolicyText {
-variables: &[("isCopied", "object.spec.?dataSource.hasValue() || object.spec.?dataSourceRef.hasValue()"), ("ignored", "object.spec.?selector.hasValue() ? (variables.isCopied ? 'a selector and a data source, which are ignored' : 'a selector, which is ignored') : 'a data source, which is not copied'")],
-violations: &[PolicyViolation { found: "object.spec.?volumeName.orValue('') != '' && !variables.isBinder && (request.operation == 'CREATE' || oldObject.spec.?volumeName.orValue('') == '') && (object.spec.?selector.hasValue() || variables.isCopied)", sentence: "PVC \"{name}\" names its PV and has {ignored}; it gets that PV as it is; remove spec.volumeName, or what is ignored" },
-],
-..PolicyText::of(Resource::Claims)
-}]),
+        variables: &[
+            ("isCopied", "object.spec.?dataSource.hasValue() || object.spec.?dataSourceRef.hasValue()"),
+            (
+                "ignored",
+                "object.spec.?selector.hasValue() ? (variables.isCopied ? 'a selector and a data source, which are \
+                 ignored' : 'a selector, which is ignored') : 'a data source, which is not copied'",
+            ),
+        ],
+        violations: &[PolicyViolation {
+            found: "object.spec.?volumeName.orValue('') != '' && !variables.isBinder && (request.operation == \
+                'CREATE' || oldObject.spec.?volumeName.orValue('') == '') && (object.spec.?selector.hasValue() || \
+                variables.isCopied)",
+            sentence: "PVC \"{name}\" names its PV and has {ignored}; it gets that PV as it is; remove \
+                spec.volumeName, or what is ignored",
+        }],
+        ..PolicyText::of(Resource::Claims)
+    }]),
     denied: &[
         Example::new("naming a PV and selecting by labels")
             .given(FREE)

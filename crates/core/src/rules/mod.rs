@@ -117,7 +117,9 @@ mod prelude {
     pub(super) use super::judging::change::{Change, ChangedObject, Transition};
     pub(super) use super::judging::examples::*;
     pub(super) use super::judging::pair::{Pair, bound, pair};
-    pub(super) use super::judging::policy_form::{PolicyForm, PolicyText, PolicyViolation};
+    pub(super) use super::judging::policy_form::{
+        BY_PHASE, PolicyForm, PolicyText, PolicyViolation,
+    };
     pub(super) use super::judging::resource::{Operation, Resource};
     pub(super) use super::judging::rule::{
         Example, Exemptable, Fact, Mode, Page, Persona, RequestType, RequestTypes, Rule,

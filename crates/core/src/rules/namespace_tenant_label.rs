@@ -27,7 +27,10 @@ pub(super) static RULE: Rule = Rule {
             labels Namespaces the verb `update` on the resource `namespacelabels` of the API group \
             `bindery.dev`. No such resource exists; only the permission is read.",
     },
-    policy: PolicyForm::NotExpressible("Which labels are guarded follows from all rules and overrides of the configuration, and the rule asks the authorizer twice; it stays with the webhook."),
+    policy: PolicyForm::NotExpressible(
+        "Which labels are guarded follows from all rules and overrides of the configuration, and the rule asks the \
+         authorizer twice; it stays with the webhook.",
+    ),
     denied: &[
         Example::new("creating a namespace with the label of another tenant")
             .by(Persona::NamespaceAdmin)

@@ -19,13 +19,30 @@ pub(super) static RULE: Rule = Rule {
             works again.",
     },
     policy: PolicyForm::Exact(&[PolicyText {
-variables: &[("isDeclared", "!oldObject.?spec.?taints.orValue([]).exists(t, t.?key.orValue('') == 'node.kubernetes.io/out-of-service') && object.?spec.?taints.orValue([]).exists(t, t.?key.orValue('') == 'node.kubernetes.io/out-of-service') && oldObject.?status.?conditions.orValue([]).exists(c, c.?type.orValue('') == 'Ready' && c.?status.orValue('') == 'True')")],
-violations: &[PolicyViolation { found: "variables.isDeclared && !variables.isProgram", sentence: "node \"{name}\" is Ready, so its machine runs; with this taint Kubernetes detaches disks without waiting until they are unmounted, and a second node would write to disks to which this one still writes; drain the node, or turn its machine off and wait until the node is not Ready" },
-],
-warnings: &[PolicyViolation { found: "variables.isDeclared && variables.isProgram", sentence: "node \"{name}\" is Ready, so its machine runs; with this taint Kubernetes detaches disks without waiting until they are unmounted, and a second node would write to disks to which this one still writes; drain the node, or turn its machine off and wait until the node is not Ready" },
-],
-..PolicyText::of(Resource::Nodes)
-}]),
+        variables: &[
+            (
+                "isDeclared",
+                "!oldObject.?spec.?taints.orValue([]).exists(t, t.?key.orValue('') == \
+                 'node.kubernetes.io/out-of-service') && object.?spec.?taints.orValue([]).exists(t, \
+                 t.?key.orValue('') == 'node.kubernetes.io/out-of-service') && \
+                 oldObject.?status.?conditions.orValue([]).exists(c, c.?type.orValue('') == 'Ready' && \
+                 c.?status.orValue('') == 'True')",
+            ),
+        ],
+        violations: &[PolicyViolation {
+            found: "variables.isDeclared && !variables.isProgram",
+            sentence: "node \"{name}\" is Ready, so its machine runs; with this taint Kubernetes detaches disks \
+                without waiting until they are unmounted, and a second node would write to disks to which this one \
+                still writes; drain the node, or turn its machine off and wait until the node is not Ready",
+        }],
+        warnings: &[PolicyViolation {
+            found: "variables.isDeclared && variables.isProgram",
+            sentence: "node \"{name}\" is Ready, so its machine runs; with this taint Kubernetes detaches disks \
+                without waiting until they are unmounted, and a second node would write to disks to which this one \
+                still writes; drain the node, or turn its machine off and wait until the node is not Ready",
+        }],
+        ..PolicyText::of(Resource::Nodes)
+    }]),
     denied: &[Example::new("declaring a node out of service that is Ready")
         .given("node n1 ready")
         .merges("node/n1", DECLARED)

@@ -18,12 +18,34 @@ pub(super) static RULE: Rule = Rule {
         instead: "Set namespace and name of a PVC, or remove claimRef.",
     },
     policy: PolicyForm::Exact(&[PolicyText {
-variables: &[("hasName", "object.spec.?claimRef.?name.orValue('') != ''"), ("missing", "variables.hasName ? 'namespace' : 'name'"), ("kind", "object.spec.?claimRef.?kind.orValue('')"), ("isWhole", "variables.hasName && object.spec.?claimRef.?namespace.orValue('') != ''"), ("isNew", "object.spec.?claimRef.hasValue() && (request.operation == 'CREATE' || oldObject.spec.?claimRef.?kind.orValue('') != variables.kind || (oldObject.spec.?claimRef.?namespace.orValue('') != object.spec.?claimRef.?namespace.orValue('') || oldObject.spec.?claimRef.?name.orValue('') != object.spec.?claimRef.?name.orValue('') || oldObject.spec.?claimRef.?uid.orValue('') != object.spec.?claimRef.?uid.orValue('')))")],
-violations: &[PolicyViolation { found: "variables.isNew && !variables.isWhole", sentence: "spec.claimRef of PV \"{name}\" has no {missing}; no PVC could ever use the PV; set namespace and name, or remove spec.claimRef if the PV holds no data" },
-PolicyViolation { found: "variables.isNew && variables.isWhole && !(variables.kind in ['', 'PersistentVolumeClaim'])", sentence: "spec.claimRef of PV \"{name}\" names a {kind}; the binder treats it as a PVC of that name; name a PersistentVolumeClaim, or remove spec.claimRef if the PV holds no data" },
-],
-..PolicyText::of(Resource::Volumes)
-}]),
+        variables: &[
+            ("hasName", "object.spec.?claimRef.?name.orValue('') != ''"),
+            ("missing", "variables.hasName ? 'namespace' : 'name'"),
+            ("kind", "object.spec.?claimRef.?kind.orValue('')"),
+            ("isWhole", "variables.hasName && object.spec.?claimRef.?namespace.orValue('') != ''"),
+            (
+                "isNew",
+                "object.spec.?claimRef.hasValue() && (request.operation == 'CREATE' || \
+                 oldObject.spec.?claimRef.?kind.orValue('') != variables.kind || \
+                 (oldObject.spec.?claimRef.?namespace.orValue('') != object.spec.?claimRef.?namespace.orValue('') \
+                 || oldObject.spec.?claimRef.?name.orValue('') != object.spec.?claimRef.?name.orValue('') || \
+                 oldObject.spec.?claimRef.?uid.orValue('') != object.spec.?claimRef.?uid.orValue('')))",
+            ),
+        ],
+        violations: &[
+            PolicyViolation {
+                found: "variables.isNew && !variables.isWhole",
+                sentence: "spec.claimRef of PV \"{name}\" has no {missing}; no PVC could ever use the PV; set \
+                    namespace and name, or remove spec.claimRef if the PV holds no data",
+            },
+            PolicyViolation {
+                found: "variables.isNew && variables.isWhole && !(variables.kind in ['', 'PersistentVolumeClaim'])",
+                sentence: "spec.claimRef of PV \"{name}\" names a {kind}; the binder treats it as a PVC of that \
+                    name; name a PersistentVolumeClaim, or remove spec.claimRef if the PV holds no data",
+            },
+        ],
+        ..PolicyText::of(Resource::Volumes)
+    }]),
     denied: &[
         Example::new("reserving a PV without a namespace")
             .creates("volume pv-a 10Gi RWO claimRef={\"name\":\"data\"}")

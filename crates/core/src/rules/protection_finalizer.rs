@@ -33,11 +33,20 @@ pub(super) static RULE: Rule = Rule {
         instead: "Let the controller that owns the finalizer remove it: set persistentVolumeReclaimPolicy to \
             Retain if the data is needed, delete the pods, then the PVC, then the PV.",
     },
-    policy: PolicyForm::Partial(&[PolicyText {
-violations: &[PolicyViolation { found: "variables.oldPhase == 'Bound' && !variables.isVolumeProtection && 'kubernetes.io/pv-protection' in oldObject.metadata.?finalizers.orValue([]) && !('kubernetes.io/pv-protection' in object.metadata.?finalizers.orValue([]))", sentence: "finalizer kubernetes.io/pv-protection of PV \"{name}\" would be removed while it is Bound; a deleted PV would then be gone at once; leave the finalizer to Kubernetes" },
-],
-..PolicyText::of(Resource::Volumes)
-}], "Whether a pod uses the PVC, and whether the PVC of a PV that is not Bound exists, show on other objects; a policy protects the finalizer of PVs that are Bound."),
+    policy: PolicyForm::Partial(
+        &[PolicyText {
+            violations: &[PolicyViolation {
+                found: "variables.oldPhase == 'Bound' && !variables.isVolumeProtection && \
+                    'kubernetes.io/pv-protection' in oldObject.metadata.?finalizers.orValue([]) && \
+                    !('kubernetes.io/pv-protection' in object.metadata.?finalizers.orValue([]))",
+                sentence: "finalizer kubernetes.io/pv-protection of PV \"{name}\" would be removed while it is \
+                    Bound; a deleted PV would then be gone at once; leave the finalizer to Kubernetes",
+            }],
+            ..PolicyText::of(Resource::Volumes)
+        }],
+        "Whether a pod uses the PVC, and whether the PVC of a PV that is not Bound exists, show on other objects; a \
+         policy protects the finalizer of PVs that are Bound.",
+    ),
     denied: &[
         Example::new("removing the protection finalizer of a bound PV")
             .given(PAIR)

@@ -24,10 +24,14 @@ pub(super) static RULE: Rule = Rule {
         instead: "Use Retain and wipe the PV by hand, or a StorageClass whose driver creates and deletes PVs.",
     },
     policy: PolicyForm::Exact(&[PolicyText {
-violations: &[PolicyViolation { found: "variables.newPolicy == 'Recycle' && (request.operation == 'CREATE' || variables.oldPolicy != variables.newPolicy)", sentence: "persistentVolumeReclaimPolicy of PV \"{name}\" would be Recycle; when its PVC is deleted, a pod deletes every file on it; use Retain, or a StorageClass whose driver deletes PVs" },
-],
-..PolicyText::of(Resource::Volumes)
-}]),
+        violations: &[PolicyViolation {
+            found: "variables.newPolicy == 'Recycle' && (request.operation == 'CREATE' || variables.oldPolicy != \
+                variables.newPolicy)",
+            sentence: "persistentVolumeReclaimPolicy of PV \"{name}\" would be Recycle; when its PVC is deleted, a \
+                pod deletes every file on it; use Retain, or a StorageClass whose driver deletes PVs",
+        }],
+        ..PolicyText::of(Resource::Volumes)
+    }]),
     denied: &[
         Example::new("creating a PV that is recycled")
             .creates("volume pv-a 10Gi RWO policy=Recycle")

@@ -18,12 +18,30 @@ pub(super) static RULE: Rule = Rule {
         instead: "Leave persistentVolumeReclaimPolicy at Retain, and copy what is needed. Then delete the PV and \
             the storage behind it, or exempt the PV for the clean-up.",
     },
-    policy: PolicyForm::Partial(&[PolicyText {
-variables: &[("oldClaim", "object.spec.?claimRef.?namespace.orValue('') == '' ? '\"' + object.spec.?claimRef.?name.orValue('') + '\" (no namespace)' : '\"' + object.spec.?claimRef.?namespace.orValue('') + '/' + object.spec.?claimRef.?name.orValue('') + '\"'"), ("what", "variables.newPolicy == 'Delete' ? 'deleted' : 'wiped'")],
-violations: &[PolicyViolation { found: "variables.oldPhase in ['Released', 'Failed'] && object.spec.?claimRef.?uid.orValue('') != '' && variables.oldPolicy != variables.newPolicy && variables.newPolicy in ['Delete', 'Recycle']", sentence: "persistentVolumeReclaimPolicy of PV \"{name}\" would become {newPolicy}, and PVC {oldClaim} with that uid no longer exists; its data would be {what} within seconds; copy what is needed first, or {harmlessPolicy}" },
-],
-..PolicyText::of(Resource::Volumes)
-}], "Whether a PVC is gone shows on the PVC; a policy denies it for PVs that the binder has released."),
+    policy: PolicyForm::Partial(
+        &[PolicyText {
+            variables: &[
+                (
+                    "oldClaim",
+                    "object.spec.?claimRef.?namespace.orValue('') == '' ? '\"' + \
+                     object.spec.?claimRef.?name.orValue('') + '\" (no namespace)' : '\"' + \
+                     object.spec.?claimRef.?namespace.orValue('') + '/' + object.spec.?claimRef.?name.orValue('') + \
+                     '\"'",
+                ),
+                ("what", "variables.newPolicy == 'Delete' ? 'deleted' : 'wiped'"),
+            ],
+            violations: &[PolicyViolation {
+                found: "variables.oldPhase in ['Released', 'Failed'] && object.spec.?claimRef.?uid.orValue('') != \
+                    '' && variables.oldPolicy != variables.newPolicy && variables.newPolicy in ['Delete', \
+                    'Recycle']",
+                sentence: "persistentVolumeReclaimPolicy of PV \"{name}\" would become {newPolicy}, and PVC \
+                    {oldClaim} with that uid no longer exists; its data would be {what} within seconds; copy what \
+                    is needed first, or {harmlessPolicy}",
+            }],
+            ..PolicyText::of(Resource::Volumes)
+        }],
+        "Whether a PVC is gone shows on the PVC; a policy denies it for PVs that the binder has released.",
+    ),
     denied: &[
         Example::new("changing the policy of a released PV to Delete")
             .given(RELEASED)

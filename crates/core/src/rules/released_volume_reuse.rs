@@ -16,11 +16,19 @@ pub(super) static RULE: Rule = Rule {
             `--to`, and reserves the PV all the time. `bindery release pv/NAME` leaves it to the next PVC of the old \
             name. Or wipe the storage first.",
     },
-    policy: PolicyForm::Stricter(&[PolicyText {
-violations: &[PolicyViolation { found: "variables.oldPhase in ['Released', 'Failed'] && !variables.isBinder && oldObject.spec.?claimRef.?uid.orValue('') != '' && !object.spec.?claimRef.hasValue()", sentence: "PV \"{name}\" would be Available with the files of PVC \"{claim}\" on it; the next PVC that binds it, in any namespace, reads them; to give it to one PVC, run `bindery rescue pv/{name} --to NAMESPACE/NAME`; or wipe the storage first" },
-],
-..PolicyText::of(Resource::Volumes)
-}], "It does not look whether the PVC still exists."),
+    policy: PolicyForm::Stricter(
+        &[PolicyText {
+            violations: &[PolicyViolation {
+                found: "variables.oldPhase in ['Released', 'Failed'] && !variables.isBinder && \
+                    oldObject.spec.?claimRef.?uid.orValue('') != '' && !object.spec.?claimRef.hasValue()",
+                sentence: "PV \"{name}\" would be Available with the files of PVC \"{claim}\" on it; the next PVC \
+                    that binds it, in any namespace, reads them; to give it to one PVC, run `bindery rescue \
+                    pv/{name} --to NAMESPACE/NAME`; or wipe the storage first",
+            }],
+            ..PolicyText::of(Resource::Volumes)
+        }],
+        "It does not look whether the PVC still exists.",
+    ),
     denied: &[Example::new("clearing the claimRef of a released PV")
         .given(RELEASED)
         .merges("pv/pv-a", CLEAR_CLAIM_REF)

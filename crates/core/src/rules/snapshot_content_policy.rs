@@ -19,11 +19,26 @@ pub(super) static RULE: Rule = Rule {
             then delete its VolumeSnapshot, or the VolumeSnapshotContent if that is gone.",
     },
     policy: PolicyForm::Exact(&[PolicyText {
-variables: &[("ref", "object.spec.?volumeSnapshotRef.?namespace.orValue('') + '/' + object.spec.?volumeSnapshotRef.?name.orValue('')"), ("when", "object.metadata.?deletionTimestamp.hasValue() ? 'soon, as it is being deleted already' : 'with VolumeSnapshot \"' + variables.ref + '\", if that exists'")],
-violations: &[PolicyViolation { found: "oldObject.spec.?deletionPolicy.orValue('') == 'Retain' && object.spec.?deletionPolicy.orValue('') == 'Delete'", sentence: "VolumeSnapshotContent \"{name}\" would change from Retain to Delete; its snapshot in the storage would be deleted {when}; keep Retain as long as the snapshot is needed" },
-],
-..PolicyText::of(Resource::SnapshotContents)
-}]),
+        variables: &[
+            (
+                "ref",
+                "object.spec.?volumeSnapshotRef.?namespace.orValue('') + '/' + \
+                 object.spec.?volumeSnapshotRef.?name.orValue('')",
+            ),
+            (
+                "when",
+                "object.metadata.?deletionTimestamp.hasValue() ? 'soon, as it is being deleted already' : 'with \
+                 VolumeSnapshot \"' + variables.ref + '\", if that exists'",
+            ),
+        ],
+        violations: &[PolicyViolation {
+            found: "oldObject.spec.?deletionPolicy.orValue('') == 'Retain' && \
+                object.spec.?deletionPolicy.orValue('') == 'Delete'",
+            sentence: "VolumeSnapshotContent \"{name}\" would change from Retain to Delete; its snapshot in the \
+                storage would be deleted {when}; keep Retain as long as the snapshot is needed",
+        }],
+        ..PolicyText::of(Resource::SnapshotContents)
+    }]),
     denied: &[Example::new("a retained snapshot comes to go with its VolumeSnapshot")
         .given("content snap-a Retain db/nightly")
         .merges(TARGET, DELETE)

@@ -19,11 +19,23 @@ pub(super) static RULE: Rule = Rule {
         instead: "Use Retain for PVs that are created by hand.",
     },
     policy: PolicyForm::Exact(&[PolicyText {
-variables: &[("consequence", "object.spec.?csi.hasValue() ? 'its driver deletes the disk' : 'its storage stays and it becomes Failed'")],
-violations: &[PolicyViolation { found: "variables.newPolicy == 'Delete' && !object.metadata.?annotations[?'pv.kubernetes.io/provisioned-by'].hasValue() && (request.operation == 'CREATE' || variables.oldPolicy != variables.newPolicy && object.spec.?claimRef.?uid.orValue('') == '')", sentence: "PV \"{name}\" was created by hand with policy Delete; {consequence} when its PVC is deleted; use Retain" },
-],
-..PolicyText::of(Resource::Volumes)
-}]),
+        variables: &[
+            (
+                "consequence",
+                "object.spec.?csi.hasValue() ? 'its driver deletes the disk' : 'its storage stays and it becomes \
+                 Failed'",
+            ),
+        ],
+        violations: &[PolicyViolation {
+            found: "variables.newPolicy == 'Delete' && \
+                !object.metadata.?annotations[?'pv.kubernetes.io/provisioned-by'].hasValue() && (request.operation \
+                == 'CREATE' || variables.oldPolicy != variables.newPolicy && object.spec.?claimRef.?uid.orValue('') \
+                == '')",
+            sentence: "PV \"{name}\" was created by hand with policy Delete; {consequence} when its PVC is deleted; \
+                use Retain",
+        }],
+        ..PolicyText::of(Resource::Volumes)
+    }]),
     denied: &[
         Example::new("creating a PV by hand whose disk its driver will delete")
             .creates("volume pv-a 10Gi RWO csi=disk.example.com policy=Delete")

@@ -22,15 +22,30 @@ pub(super) static RULE: Rule = Rule {
             A forged phase loses the PV, or is wrong about the PVC.",
         instead: "Leave the phase to the binder. List a binder of your own under trusted.binders.",
     },
-    policy: PolicyForm::Partial(&[PolicyText {
-violations: &[PolicyViolation { found: "variables.oldPhase != variables.newPhase && !variables.isBinder && !(variables.newPhase == 'Bound' && oldObject.spec.?claimRef.?uid.orValue('') != '')", sentence: "status.phase of PV \"{name}\" would change from {oldPhase} to {newPhase}; the phase protects the PV, and only the binder knows it; leave it to the binder" },
-],
-..PolicyText::of(Resource::Volumes)
-}, PolicyText {
-violations: &[PolicyViolation { found: "variables.oldPhase != variables.newPhase && !variables.isBinder && !(variables.newPhase == 'Bound' && oldObject.spec.?volumeName.orValue('') != '')", sentence: "status.phase of PVC \"{name}\" would change from {oldPhase} to {newPhase}; pods and resizers trust it, right or wrong; leave it to the binder" },
-],
-..PolicyText::of(Resource::Claims)
-}], "Whether a phase Bound is true shows on the other half of the pair; a policy lets it by for whoever completes a bind."),
+    policy: PolicyForm::Partial(
+        &[
+            PolicyText {
+                violations: &[PolicyViolation {
+                    found: "variables.oldPhase != variables.newPhase && !variables.isBinder && !(variables.newPhase \
+                        == 'Bound' && oldObject.spec.?claimRef.?uid.orValue('') != '')",
+                    sentence: "status.phase of PV \"{name}\" would change from {oldPhase} to {newPhase}; the phase \
+                        protects the PV, and only the binder knows it; leave it to the binder",
+                }],
+                ..PolicyText::of(Resource::Volumes)
+            },
+            PolicyText {
+                violations: &[PolicyViolation {
+                    found: "variables.oldPhase != variables.newPhase && !variables.isBinder && !(variables.newPhase \
+                        == 'Bound' && oldObject.spec.?volumeName.orValue('') != '')",
+                    sentence: "status.phase of PVC \"{name}\" would change from {oldPhase} to {newPhase}; pods and \
+                        resizers trust it, right or wrong; leave it to the binder",
+                }],
+                ..PolicyText::of(Resource::Claims)
+            },
+        ],
+        "Whether a phase Bound is true shows on the other half of the pair; a policy allows every user to set Bound \
+         on a PV that is reserved and on a PVC that names its PV.",
+    ),
     denied: &[
         Example::new("marking a bound PV as released")
             .given("pair pv-a db/data 10Gi RWO volume-terminating")

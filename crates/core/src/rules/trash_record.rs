@@ -20,10 +20,16 @@ pub(super) static RULE: Rule = Rule {
             Removing the annotation keeps the PV for good.",
     },
     policy: PolicyForm::Exact(&[PolicyText {
-violations: &[PolicyViolation { found: "variables.oldPhase in ['Bound', 'Released'] && object.metadata.?annotations[?'bindery.dev/trash'].hasValue() && oldObject.metadata.?annotations[?'bindery.dev/trash'] != object.metadata.?annotations[?'bindery.dev/trash']", sentence: "annotation bindery.dev/trash of PV \"{name}\" would change; Bindery's controller sets the reclaim policy that it names, and the storage could be deleted; set bindery.dev/keep instead" },
-],
-..PolicyText::of(Resource::Volumes)
-}]),
+        violations: &[PolicyViolation {
+            found: "variables.oldPhase in ['Bound', 'Released'] && \
+                object.metadata.?annotations[?'bindery.dev/trash'].hasValue() && \
+                oldObject.metadata.?annotations[?'bindery.dev/trash'] != \
+                object.metadata.?annotations[?'bindery.dev/trash']",
+            sentence: "annotation bindery.dev/trash of PV \"{name}\" would change; Bindery's controller sets the \
+                reclaim policy that it names, and the storage could be deleted; set bindery.dev/keep instead",
+        }],
+        ..PolicyText::of(Resource::Volumes)
+    }]),
     denied: &[Example::new("writing a trash record with the policy Delete on a released PV")
         .given(RELEASED)
         .merges("pv/pv-a", FORGED)

@@ -28,7 +28,10 @@ pub(super) static RULE: Rule = Rule {
             the disk is not attached, then remove the finalizer with an exemption of the configuration or as a member \
             of the group `bindery.dev:break-glass`. `bindery explain pvc NAME` says what an attachment waits for.",
     },
-    policy: PolicyForm::NotExpressible("Whether the node of a VolumeAttachment runs shows on the Node; without that, a policy would deny what an administrator does after a machine has failed."),
+    policy: PolicyForm::NotExpressible(
+        "Whether the node of a VolumeAttachment runs shows on the Node; without that, a policy would deny what an \
+         administrator does after a machine has failed.",
+    ),
     denied: &[
         Example::new("deleting the VolumeAttachment of a node that is Ready")
             .given(ATTACHED)

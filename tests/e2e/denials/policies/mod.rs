@@ -71,7 +71,7 @@ fn path_of(item: &Value) -> String {
     format!("{GROUP}/{collection}/{}", item["metadata"]["name"].as_str().unwrap())
 }
 
-/// Waits until the last policy of the list, which the API server takes in together with the others, denies.
+/// Waits until a policy denies: the API server takes in all of them together.
 fn await_force(stage: &mut Stage<'_>) {
     stage.set("pair pv-probe db/probe 1Gi RWO");
     eventually("the policies are in force", Duration::from_secs(30), || {

@@ -17,7 +17,7 @@ pub(crate) const CASES: &[Case] = &[case!(each_stage_does_what_its_values_promis
 /// What a request of each kind gets in a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
-    /// It passes, and nobody is told anything.
+    /// It passes without a warning.
     Silence,
     /// It passes with a warning.
     Warning,

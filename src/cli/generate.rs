@@ -1,4 +1,4 @@
-//! `bindery generate`: registrations, reference pages and completions, made from the code.
+//! `bindery generate`: registrations, reference pages, man pages and completions, made from the code.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::{Bindery, Generate, GenerateArgs, Notation, PoliciesArgs, WebhooksArgs};
 use super::exit::{Exit, Failure};
-use super::{files, reference, render};
+use super::{completion, files, manual, reference, render};
 use crate::api::admission_policy::admission_policies;
 use crate::api::registration::{Registration, WebhookTarget};
 use crate::rules::judging::parameters::guarded_labels;
@@ -22,10 +22,10 @@ pub fn run(arguments: &GenerateArgs) -> Result<Exit, Failure> {
         Generate::Cli => command_line(),
         Generate::Metrics => reference::metrics(),
         Generate::Configuration => reference::configuration(),
-        Generate::Completion { shell } => {
-            let mut out = Vec::new();
-            clap_complete::generate(*shell, &mut Bindery::command(), "bindery", &mut out);
-            String::from_utf8_lossy(&out).into_owned()
+        Generate::Completion { shell } => completion::script(*shell)?,
+        Generate::Man { dir } => {
+            manual::write(dir)?;
+            return Ok(Exit::Clean);
         }
     };
     super::output::print(&text)?;

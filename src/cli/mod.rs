@@ -8,6 +8,8 @@ mod baseline;
 pub mod certs;
 pub mod check;
 mod claim_templates;
+mod completion;
+pub mod configuration;
 pub mod controller;
 pub mod doctor;
 pub mod example;
@@ -19,9 +21,11 @@ mod html;
 pub mod input;
 pub mod judge;
 pub mod local;
+mod manual;
 mod moves;
 pub mod output;
 pub mod plan;
+mod plugin;
 mod preview;
 mod process;
 pub mod reference;
@@ -36,21 +40,20 @@ mod trash;
 pub mod webhook;
 
 use std::ffi::OsString;
-use std::path::Path;
 
+use clap::FromArgMatches;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches};
 
 use self::args::{Bindery, Command};
 use self::exit::{Exit, Failure};
 use self::output::{Colour, eprint_line, one_line};
 
-/// The name under which kubectl finds the binary: `kubectl bindery …`.
-const PLUGIN_NAME: &str = "kubectl-bindery";
-
 /// Runs the command that `arguments` name; the first is the name of the program.
 pub fn run(arguments: Vec<OsString>) -> Exit {
-    let parsed = command(&arguments)
+    if let Some(exit) = completion::answer(&arguments) {
+        return exit;
+    }
+    let parsed = plugin::command(&arguments)
         .try_get_matches_from(arguments)
         .and_then(|matches| Bindery::from_arg_matches(&matches));
     match parsed {
@@ -115,17 +118,8 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Snapshot(arguments) => snapshot::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),
+        Command::Config(arguments) => configuration::run(arguments),
         Command::Certs(arguments) => certs::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
-    }
-}
-
-/// The command as it was called: as a plug-in of kubectl it is written `kubectl bindery`.
-fn command(arguments: &[OsString]) -> clap::Command {
-    let called = arguments.first().map(|name| Path::new(name).file_stem().unwrap_or_default());
-    let command = Bindery::command();
-    match called {
-        Some(name) if name == PLUGIN_NAME => command.bin_name("kubectl bindery"),
-        _ => command.bin_name("bindery"),
     }
 }

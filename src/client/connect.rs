@@ -3,7 +3,7 @@
 //! Every caller has a deadline of its own; a library that retries behind it would let a write land
 //! long after its reason has gone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hyper_util::client::legacy;
@@ -104,6 +104,17 @@ pub async fn connect(address: &Address) -> Result<Client, ConnectError> {
         with_keepalive(&config)
     };
     made.map_err(|error| ConnectError::Unusable(unusable(&error)))
+}
+
+/// The names of the contexts in `kubeconfig`, else in the usual files; of a file that cannot be read, none.
+pub fn contexts(kubeconfig: Option<&Path>) -> Vec<String> {
+    let files = kubeconfig.map_or_else(usual_files, |path| vec![path.to_owned()]);
+    let readable = files.iter().filter(|path| unusable_bytes(path).is_none());
+    let read = readable.filter_map(|path| Kubeconfig::read_from(path).ok());
+    let mut names: Vec<String> =
+        read.flat_map(|file| file.contexts).map(|context| context.name).collect();
+    names.dedup();
+    names
 }
 
 /// A client with TCP keepalive, so that a dead API server is noticed. The library has no setting for it: kube-client,

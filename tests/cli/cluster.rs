@@ -68,12 +68,10 @@ fn serve(stream: TcpStream, answer: &impl Fn(&str) -> (u16, Value), asked: &mpsc
     }
 }
 
-/// Runs `bindery` with a kubeconfig for a server that answers so; gives back what it printed, its code, and
-/// the paths asked for.
-pub(super) fn run_against(
+/// A server that answers so: its port, and the paths asked for.
+pub(super) fn server(
     answer: impl Fn(&str) -> (u16, Value) + Send + 'static,
-    arguments: &[&str],
-) -> (Output, Vec<String>) {
+) -> (u16, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let (asked, paths) = mpsc::channel();
@@ -83,6 +81,16 @@ pub(super) fn run_against(
             serve(stream, &answer, &asked);
         }
     });
+    (port, paths)
+}
+
+/// Runs `bindery` with a kubeconfig for a server that answers so; gives back what it printed, its code, and
+/// the paths asked for.
+pub(super) fn run_against(
+    answer: impl Fn(&str) -> (u16, Value) + Send + 'static,
+    arguments: &[&str],
+) -> (Output, Vec<String>) {
+    let (port, paths) = server(answer);
     let folder = Folder::new();
     folder.write("kubeconfig", kubeconfig(port));
     let output = folder.run(&[arguments, &["--kubeconfig", "kubeconfig"]].concat());

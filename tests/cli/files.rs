@@ -48,6 +48,8 @@ fn kubectl_finds_it_under_its_own_name() {
     let output = run(&plugin, &folder, &["check", "--help"], "");
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert!(output.stdout.contains("Usage: kubectl bindery check"), "{}", output.stdout);
+    assert!(output.stdout.contains("\n  kubectl bindery check -f manifests/"), "{}", output.stdout);
+    assert!(!output.stdout.contains("\n  bindery check"), "{}", output.stdout);
     let output = run(Path::new(env!("CARGO_BIN_EXE_bindery")), &folder, &["check", "--help"], "");
     assert!(output.stdout.contains("Usage: bindery check"), "{}", output.stdout);
 }

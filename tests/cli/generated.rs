@@ -93,10 +93,3 @@ fn the_authority_and_the_own_controller_reach_the_registration() {
         }
     }
 }
-
-#[test]
-fn every_shell_gets_a_completion() {
-    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        assert!(generated(&["generate", "completion", shell]).contains("require-match"), "{shell}");
-    }
-}

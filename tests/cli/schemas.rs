@@ -28,7 +28,7 @@ fn a_schema_rejects_what_it_does_not_describe() {
         "volumes": [], "summary": {"claims": {}, "volumes": {}}});
     let validator = jsonschema::draft202012::new(&schema("plan")).expect("a schema");
     assert!(!validator.is_valid(&plan));
-    for name in ["plan", "explanation", "report", "node-loss"] {
+    for name in ["plan", "explanation", "report", "node-loss", "rules"] {
         assert!(jsonschema::draft202012::meta::is_valid(&schema(name)), "{name}");
     }
 }

@@ -4,12 +4,14 @@
 
 mod cluster;
 mod clusters;
+mod config;
 mod election;
 mod judging;
 mod local;
 mod moves;
 mod nodes;
 mod output;
+mod rule;
 mod trash;
 
 use std::net::{IpAddr, SocketAddr};
@@ -22,6 +24,7 @@ use clap_complete::Shell;
 pub use self::cluster::ClusterArgs;
 use self::cluster::duration;
 pub use self::clusters::{AdoptArgs, CreationArgs, ExportArgs, ImportArgs};
+pub use self::config::{ConfigArgs, ConfigCommand, ConfigInitArgs};
 pub use self::election::ElectionArgs;
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
 pub use self::local::{
@@ -32,6 +35,7 @@ pub use self::moves::{
 };
 pub use self::nodes::{DrainedNode, LostNodes};
 pub use self::output::{Format, Output};
+pub use self::rule::RuleArgs;
 pub use self::trash::{TrashArgs, TrashCommand, TrashEmptyArgs};
 use crate::api::installation::Installation;
 use crate::controller::mode::ControllerMode;
@@ -101,9 +105,11 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Show one rule or mutation, or list them all.
     Rule(RuleArgs),
+    /// Write a configuration file to start from.
+    Config(ConfigArgs),
     /// Make a certificate for development.
     Certs(CertsArgs),
-    /// Generate webhook registrations, reference pages and shell completions.
+    /// Generate webhook registrations, reference pages, man pages and shell completions.
     Generate(GenerateArgs),
 }
 
@@ -370,13 +376,6 @@ pub struct ExplainArgs {
     pub cluster: ClusterArgs,
 }
 
-/// Arguments of `bindery rule`.
-#[derive(Clone, Debug, Args)]
-pub struct RuleArgs {
-    /// Id of a rule or a mutation; all are listed if left out.
-    pub id: Option<String>,
-}
-
 /// Arguments of `bindery certs`.
 #[derive(Clone, Debug, Args)]
 pub struct CertsArgs {
@@ -419,10 +418,24 @@ pub enum Generate {
     Metrics,
     /// The keys of the configuration file, as Markdown.
     Configuration,
-    /// The completion script of a shell.
+    /// The completion script of a shell. It completes commands, flags, rules, contexts, namespaces and objects of the
+    /// cluster; it asks `bindery`, which has to be on the PATH.
+    #[command(after_long_help = "\
+For bash, in ~/.bashrc: source <(bindery generate completion bash)\n\
+For zsh, in ~/.zshrc: source <(bindery generate completion zsh)\n\
+For fish, in ~/.config/fish/config.fish: bindery generate completion fish | source\n\
+For kubectl bindery: a link with the name kubectl_complete-bindery to this program, on the PATH. kubectl starts it.\n\n\
+Objects and namespaces are read from the cluster of --kubeconfig, --context and -n on the line, or from the dump of -f. What \
+is not there within two seconds is not completed.")]
     Completion {
         /// The shell.
         shell: Shell,
+    },
+    /// The man pages, one for each command, into a folder.
+    Man {
+        /// Folder to write into; it is made if it does not exist.
+        #[arg(long, value_name = "FOLDER")]
+        dir: PathBuf,
     },
 }
 

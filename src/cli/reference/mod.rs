@@ -2,12 +2,14 @@
 //!
 //! Everything in them comes from the values themselves, and the text of a denial from evaluating the example.
 
+mod commented_configuration;
 mod configuration;
 mod metrics;
 mod scene;
 
 use std::fmt::Write as _;
 
+pub use self::commented_configuration::commented_configuration;
 pub use self::configuration::configuration;
 pub use self::metrics::metrics;
 use self::scene::scene;

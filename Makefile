@@ -6,7 +6,7 @@ CARGO_TEST := cargo test --locked --workspace --features e2e
 # which `make kube` builds: they come last. That of HTML reports needs a browser.
 SUITES := $(filter-out browser chart e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
 
-.PHONY: demo test lint unit suites examples doc browser kube chart e2e histories installation peers versions mutants bench fuzz stress soak generate dist image
+.PHONY: demo test lint unit suites examples doc browser kube chart e2e histories installation peers versions mutants bench fuzz stress soak generate dist image release reproduce deny workflows
 
 # The webhook denying and mutating, the controller binding, then a local disk cleaned between two tenants, without a cluster.
 # ARGS=--serve keeps the webhook up.
@@ -132,6 +132,30 @@ dist:
 IMAGE := bindery:dev
 image: dist
 	scripts/image/build.sh $(IMAGE)
+
+# The files of a release, into dist/release: make release VERSION=0.1.0. URL=… names the folder from which they will be
+# fetched; WITHOUT_IMAGE=1 leaves the image out where no container engine is. What is missing is named with what to install.
+release: export URL := $(URL)
+release: export WITHOUT_IMAGE := $(WITHOUT_IMAGE)
+release:
+	@scripts/release/release.sh "$(VERSION)"
+
+# The release of the last commit, built in two folders: every file has the same bytes. Takes twice as long.
+reproduce: export URL := $(URL)
+reproduce: export WITHOUT_IMAGE := $(WITHOUT_IMAGE)
+reproduce:
+	@scripts/release/reproduce.sh "$(VERSION)"
+
+# Licences, sources and bans of all libraries (deny.toml). CHECKS=advisories needs GitHub.
+CHECKS := bans licenses sources
+deny:
+	@cargo deny --version >/dev/null 2>&1 || { echo "cargo-deny is missing; run cargo install --locked cargo-deny, then retry." >&2; exit 2; }
+	cargo deny --locked check --hide-inclusion-graph $(CHECKS)
+
+# The workflows of GitHub, with actionlint.
+workflows:
+	@command -v actionlint >/dev/null || { echo "actionlint is missing; run go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12, then retry." >&2; exit 2; }
+	actionlint
 
 # Every guarantee at its full count: what is counted above runs in full there already; properties get
 # forty times their cases, and races have three rounds to show themselves on a real server.

@@ -3,6 +3,7 @@
 # compiled into it.
 #
 # SOURCE_DATE_EPOCH  the time that files are given; that of the last commit by default
+# BINDERY_AUDITABLE  puts the list of its libraries into the binary, with cargo-auditable
 #
 # Not here: what makes the binary static (.cargo/config.toml); the image itself (build.sh).
 set -euo pipefail
@@ -26,7 +27,7 @@ renamed=
 for pair in "$PWD=." "$target=./target" "$home=cargo" "$library=/rustc/$commit"; do
 	renamed+="'--remap-path-prefix=$pair',"
 done
-cargo static --config "target.$host.rustflags=[$renamed]"
+cargo ${BINDERY_AUDITABLE:+auditable} static --config "target.$host.rustflags=[$renamed]"
 
 rm -rf dist
 mkdir dist

@@ -25,6 +25,7 @@ mod outputs;
 mod permissions;
 mod plan;
 mod pods;
+mod release;
 mod rule;
 mod scan;
 mod schemas;

@@ -6,7 +6,7 @@ CARGO_TEST := cargo test --locked --workspace --features e2e
 # which `make kube` builds: they come last. That of HTML reports needs a browser.
 SUITES := $(filter-out browser chart e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
 
-.PHONY: demo test lint unit suites examples doc browser kube chart e2e histories installation peers versions mutants bench fuzz stress soak generate dist image release reproduce deny workflows
+.PHONY: demo test lint unit suites examples doc browser kube chart e2e plane histories installation peers versions mutants bench fuzz stress soak generate dist image release reproduce deny workflows
 
 # The webhook denying and mutating, the controller binding, then a local disk cleaned between two tenants, without a cluster.
 # ARGS=--serve keeps the webhook up.
@@ -61,6 +61,10 @@ chart: kube
 # picks some.
 e2e: kube
 	$(CARGO_TEST) --test e2e -- --strict $(CASES)
+
+# A control plane of that kind to try things on, until it is interrupted: it prints what kubectl and helm need.
+plane: kube
+	$(CARGO_TEST) --test e2e -- --hold
 
 # The histories of made-up clusters beside Kubernetes' own binder, random changes that check predicts, scenarios of
 # storage beside the real controllers, the lives of local disks, moves of volumes, what takes minutes on a real server, and every rule by

@@ -77,7 +77,14 @@ fn main() -> ExitCode {
 fn hold() -> ExitCode {
     match plane::Plane::start(plane::Peers::WithBinder) {
         Ok(plane) => {
-            println!("{}", plane.kubeconfig(plane::persona::ADMIN).display());
+            let kubeconfig = plane.kubeconfig(plane::persona::ADMIN);
+            let kubeconfig = kubeconfig.display();
+            println!("{kubeconfig}");
+            eprintln!(
+                "A control plane without nodes runs until Ctrl-C. In another terminal:\n\
+                 export KUBECONFIG={kubeconfig} PATH={}:$PATH",
+                plane.binaries().display()
+            );
             loop {
                 std::thread::park();
             }

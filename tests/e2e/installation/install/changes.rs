@@ -42,7 +42,13 @@ fn it_is_upgraded_and_uninstalled_under_load() {
     let next = another_version(site.plane.home());
     upgrade(&next, "webhook.replicas=3");
     site.await_ready();
-    assert!(site.node.processes().iter().all(|process| !before.contains(process)));
+    let of_next = site.node.processes();
+    assert!(of_next.iter().all(|process| !before.contains(process)));
+
+    // And back: the pods of the version before meet the registrations of the next until helm is done.
+    site.helm(&["rollback", NAME, "-n", NAME, "--force-conflicts"]);
+    site.await_ready();
+    assert!(site.node.processes().iter().all(|process| !of_next.contains(process)));
 
     let asked = load.asked();
     load.let_go();
@@ -55,7 +61,7 @@ fn it_is_upgraded_and_uninstalled_under_load() {
     let after = load.asked() - asked;
     let tally = load.stop();
     println!(
-        "{asked} admissions during three upgrades, {after} writes during the uninstallation, {} failed",
+        "{asked} admissions during three upgrades and a rollback, {after} writes during the uninstallation, {} failed",
         tally.failures.len()
     );
     assert!(tally.failures.is_empty(), "{:#?}", tally.failures.iter().take(10).collect::<Vec<_>>());

@@ -169,6 +169,20 @@ impl Registration {
     }
 }
 
+/// Has every webhook fail open: what only observes must stop nothing.
+pub fn fail_open(
+    validating: &mut ValidatingWebhookConfiguration,
+    mutating: &mut MutatingWebhookConfiguration,
+) {
+    let ignore = || Some("Ignore".to_owned());
+    for webhook in validating.webhooks.iter_mut().flatten() {
+        webhook.failure_policy = ignore();
+    }
+    for webhook in mutating.webhooks.iter_mut().flatten() {
+        webhook.failure_policy = ignore();
+    }
+}
+
 /// Returns whether `endpoint` is registered for requests of this kind.
 pub fn is_registered(endpoint: Endpoint, resource: Resource, operation: Operation) -> bool {
     request_types(endpoint).any(|request_type| {

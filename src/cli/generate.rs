@@ -3,13 +3,16 @@
 use std::fmt::Write as _;
 
 use clap::CommandFactory;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use serde_json::{Value, json};
 
 use super::args::{Bindery, Generate, GenerateArgs, Notation, PoliciesArgs, WebhooksArgs};
 use super::exit::{Exit, Failure};
 use super::{completion, files, manual, reference, render};
 use crate::api::admission_policy::admission_policies;
-use crate::api::registration::{Registration, WebhookTarget};
+use crate::api::registration::{Registration, WebhookTarget, fail_open};
 use crate::rules::judging::parameters::guarded_labels;
 
 /// Runs the command.
@@ -17,7 +20,10 @@ pub fn run(arguments: &GenerateArgs) -> Result<Exit, Failure> {
     let text = match &arguments.what {
         Generate::Webhooks(arguments) => webhooks(arguments)?,
         Generate::Policies(arguments) => policies(arguments)?,
-        Generate::Chart => printed(&for_chart(), Notation::Json)?,
+        Generate::Chart => {
+            let registration = for_chart();
+            printed(&registration.validating(), &registration.mutating(), Notation::Json)?
+        }
         Generate::Rules => reference::index(),
         Generate::Cli => command_line(),
         Generate::Metrics => reference::metrics(),
@@ -41,7 +47,11 @@ fn webhooks(arguments: &WebhooksArgs) -> Result<String, Failure> {
         namespace_labels: configuration.policy.parameters.namespace_labels,
         tenant_label: configuration.policy.parameters.tenant_label.as_str().to_owned(),
     };
-    printed(&registration, arguments.output)
+    let (mut validating, mut mutating) = (registration.validating(), registration.mutating());
+    if configuration.observes_only {
+        fail_open(&mut validating, &mut mutating);
+    }
+    printed(&validating, &mutating, arguments.output)
 }
 
 /// The policies and their bindings, under the modes of the configuration.
@@ -66,13 +76,16 @@ fn policies(arguments: &PoliciesArgs) -> Result<String, Failure> {
 }
 
 /// The two configurations of a registration.
-fn printed(registration: &Registration, notation: Notation) -> Result<String, Failure> {
-    let (validating, mutating) = (registration.validating(), registration.mutating());
+fn printed(
+    validating: &ValidatingWebhookConfiguration,
+    mutating: &MutatingWebhookConfiguration,
+    notation: Notation,
+) -> Result<String, Failure> {
     match notation {
         Notation::Json => render::json(&json!({
             "apiVersion": "v1", "kind": "List", "items": [validating, mutating],
         })),
-        Notation::Yaml => Ok(render::yaml(&validating)? + "---\n" + &render::yaml(&mutating)?),
+        Notation::Yaml => Ok(render::yaml(validating)? + "---\n" + &render::yaml(mutating)?),
     }
 }
 

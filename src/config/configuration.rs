@@ -14,6 +14,8 @@ use crate::trash::TrashPolicy;
 pub struct Configuration {
     /// The policy of verdicts and mutations.
     pub policy: Policy,
+    /// Whether the profile is `audit`: nothing is denied or changed, so that nothing may depend on the webhook either.
+    pub observes_only: bool,
     /// The user name of our own controller, whose requests are not judged.
     pub own_controller: String,
     /// How the controller recycles volumes.
@@ -28,6 +30,7 @@ impl Default for Configuration {
     fn default() -> Self {
         Self {
             policy: Policy::default(),
+            observes_only: false,
             own_controller: OWN_CONTROLLER.to_owned(),
             recycler: Recycler::default(),
             trash: TrashPolicy::default(),

@@ -60,6 +60,7 @@ pub(super) fn configuration(
         mutations.entry("return-from-trash".to_owned()).or_insert(Switch::On);
     }
     if document.get("profile").and_then(TreeNode::text) == Some(OBSERVING) {
+        configuration.observes_only = true;
         observe_only(&mut configuration.policy);
     }
     parser.problems.sort_by_key(|problem| problem.at);

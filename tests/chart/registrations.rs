@@ -86,6 +86,21 @@ fn reservations_are_sent_where_they_are_labelled() {
     assert!(others.contains("'manual' == 'auto' && "), "{others}");
 }
 
+/// What only observes stops nothing, and labels nothing.
+#[test]
+fn the_profile_audit_fails_open_here_and_there() {
+    let more = "profile: audit\ntenancy: {label: auto}\n";
+    let printed = generated_from("system:serviceaccount:store:rel-bindery", more);
+    let values = ["--set", "rules.profile=audit,tenancy.label=auto"];
+    let chart = rendered(&values);
+    for (kind, item) in KINDS.into_iter().zip(printed["items"].as_array().expect("two")) {
+        assert_eq!(chart.object(kind, NAME)["webhooks"], item["webhooks"], "{kind}");
+        for webhook in item["webhooks"].as_array().expect("webhooks") {
+            assert_eq!(webhook["failurePolicy"], "Ignore", "{}", webhook["name"]);
+        }
+    }
+}
+
 /// The issuer of the certificate writes it; what a template says of it would be put back at each upgrade.
 #[test]
 fn no_authority_is_rendered_but_one_that_was_given() {

@@ -213,12 +213,13 @@ fn start_api_server(
 }
 
 /// Returns what is noted: every write to volumes and claims with what became of it, or every request of an
-/// installation.
+/// installation and every creation of a volume.
 fn audit_policy(peers: Peers) -> Option<Value> {
     let rules = match peers {
         Peers::Everyone | Peers::Storage | Peers::StorageWithoutBinder => writes_of_everyone(),
         Peers::AuditedCluster => json!([
             {"level": "Metadata", "userGroups": ["system:serviceaccounts:bindery"]},
+            {"level": "Metadata", "verbs": ["create"], "resources": [{"group": "", "resources": ["persistentvolumes"]}]},
             {"level": "None"},
         ]),
         Peers::WithBinder

@@ -124,9 +124,30 @@ fn a_pod_that_starts_on_a_wrong_configuration_serves(site: &Site) {
     await_metric(site, "bindery_configuration_last_reload_successful", "0");
     await_denial(site);
     assert_eq!(text("bindery-config-last-good"), right, "what is wrong is not kept");
+    a_first_start_on_a_wrong_configuration_uses_the_defaults(site);
     write(right.as_str().unwrap());
     await_metric(site, "bindery_configuration_last_reload_successful", "1");
 }
+
+/// Of the last good one nothing is left, as before the first that was right: the pods start on the defaults, which deny
+/// hazards and only warn of a host path, and report it.
+fn a_first_start_on_a_wrong_configuration_uses_the_defaults(site: &Site) {
+    let path = format!("/api/v1/namespaces/{NAME}/configmaps/bindery-config-last-good");
+    let empty = Body::merge_patch(&json!({"data": null}));
+    site.plane.request(ADMIN, Method::PATCH, &path, empty).expect_ok();
+    site.roll("first");
+    site.await_ready();
+    await_metric(site, "bindery_configuration_last_reload_successful", "0");
+    site.await_denial();
+    let output = site.plane.kubectl(ADMIN, &["create", "--dry-run=server", "-f", "-"], HOST_PATH);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stderr.contains("[host-path-volume]"), "{output:?}");
+    assert!(site.node.logs().contains("\"used\":\"the defaults\""), "{}", site.node.logs());
+}
+
+/// A volume of a path of the host.
+const HOST_PATH: &str = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: of-a-host}\nspec: {accessModes: \
+    [ReadWriteOnce], capacity: {storage: 1Gi}, storageClassName: '', hostPath: {path: /x}}\n";
 
 /// Waits until webhook and controller of every pod count so.
 fn await_metric(site: &Site, name: &str, value: &str) {
@@ -146,11 +167,9 @@ fn await_metric(site: &Site, name: &str, value: &str) {
 
 /// Waits until a host path is denied, of which people are only warned by default.
 fn await_denial(site: &Site) {
-    let volume = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: of-a-host}\nspec: {accessModes: \
-        [ReadWriteOnce], capacity: {storage: 1Gi}, storageClassName: '', hostPath: {path: /x}}\n";
     eventually("a host path is denied", Duration::from_secs(30), || {
         let arguments = ["create", "--dry-run=server", "-f", "-"];
-        let output = site.plane.kubectl(ADMIN, &arguments, volume);
+        let output = site.plane.kubectl(ADMIN, &arguments, HOST_PATH);
         if output.stderr.contains("denied the request: [host-path-volume]") {
             Ok(())
         } else {

@@ -171,6 +171,7 @@ fn control(server: Uncounted) -> Result<f64, String> {
         own_namespace: "bindery".to_owned(),
         events: false,
         certificates: None,
+        guard: None,
     };
     let before = processor_time();
     let all_bound = async {

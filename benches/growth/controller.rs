@@ -49,5 +49,6 @@ fn settings() -> ControllerSettings {
         own_namespace: "bindery".to_owned(),
         events: false,
         certificates: None,
+        guard: None,
     }
 }

@@ -8,6 +8,13 @@ use std::str::FromStr;
 /// The name of the objects that `bindery doctor` sends as dry runs.
 pub const CANARY: &str = "bindery-doctor-canary";
 
+/// The name of the PersistentVolume that the controller sends as a dry run, and guard always denies.
+pub const GUARD_PROBE: &str = "bindery-guard-probe";
+
+/// What guard answers to it, in every profile.
+pub const GUARD_PROBE_DENIAL: &str = "[guard-probe] guard answers; this dry run is always denied, and nothing of it is \
+    stored; to create a PersistentVolume, choose another name";
+
 /// Namespace and name of an installation, from which all other names follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
@@ -49,6 +56,12 @@ impl Installation {
     /// The lease of the controller that renews its certificates.
     pub fn certificates_lease(&self) -> String {
         format!("{}-certificates", self.name)
+    }
+
+    /// The role, its binding and the account by which the API server knows that replicas answer: guard fails closed while
+    /// the binding exists.
+    pub fn answering(&self) -> String {
+        format!("{}-answering", self.name)
     }
 
     /// The `ConfigMap` of its configuration.
@@ -110,6 +123,7 @@ mod tests {
         assert_eq!(it.secret_path(&it.ca_secret()), "/api/v1/namespaces/storage/secrets/keeper-ca");
         assert_eq!(it.lease(), "keeper-controller");
         assert_eq!(it.certificates_lease(), "keeper-certificates");
+        assert_eq!(it.answering(), "keeper-answering");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::installation::GUARD_PROBE;
 use crate::rules::judging::filter;
 use crate::rules::mutations::MUTATIONS;
 use crate::rules::{Endpoint, Operation, RULES, RequestType, Resource, spelling};
@@ -58,6 +59,14 @@ const ADVISE_SECONDS: i32 = 2;
 const MUTATE_SECONDS: i32 = 1;
 /// The port of the service in front of the webhook.
 const SERVICE_PORT: i32 = 443;
+
+/// Whether a request is the dry run by which the controller finds out whether guard answers, as CEL.
+pub fn is_guard_probe() -> String {
+    format!(
+        "request.operation == 'CREATE' && request.?dryRun.orValue(false) && \
+         request.?name.orValue('') == '{GUARD_PROBE}'"
+    )
+}
 
 /// The path under which `endpoint` is served.
 pub fn path(endpoint: Endpoint) -> &'static str {
@@ -163,9 +172,24 @@ impl Registration {
             .into_iter()
             .map(|condition| MatchCondition {
                 name: condition.name.to_owned(),
-                expression: condition.expression,
+                expression: if endpoint == Endpoint::Guard {
+                    or_guard_probe(condition)
+                } else {
+                    condition.expression
+                },
             })
             .collect()
+    }
+}
+
+/// A condition of guard that the probe meets too. Of what is created guard is sent nothing else, and its own condition knows
+/// no creations. Of the others, that about our own controller matters: it sends the probe.
+fn or_guard_probe(condition: filter::Condition) -> String {
+    let (probe, expression) = (is_guard_probe(), condition.expression);
+    match condition.name {
+        "can-harm-bound-data" => format!("request.operation == 'CREATE' ? {probe} : {expression}"),
+        "not-own-controller" => format!("{probe} || {expression}"),
+        _ => expression,
     }
 }
 
@@ -230,6 +254,11 @@ fn rules(endpoint: Endpoint) -> Vec<RuleWithOperations> {
         let group = request_type.resource.group();
         operations.entry((group, resource)).or_default().insert(operation);
     }
+    if endpoint == Endpoint::Guard {
+        let (resource, operation) = spelling(Resource::Volumes, Operation::Create);
+        let group = Resource::Volumes.group();
+        operations.entry((group, resource)).or_default().insert(operation);
+    }
     let rule =
         |((group, resource), operations): ((&str, String), BTreeSet<&str>)| RuleWithOperations {
             api_groups: Some(vec![group.to_owned()]),
@@ -292,6 +321,19 @@ mod tests {
             let wider = wider.expect("the resource is sent");
             assert!(operations.split(',').all(|operation| wider.contains(operation)), "{wider}");
         }
+    }
+
+    /// It is sent by our own controller, and harms nothing.
+    #[test]
+    fn the_probe_meets_every_condition_of_guard() {
+        let conditions = made().conditions(Endpoint::Guard);
+        let knows_probe = |it: &&MatchCondition| it.expression.contains(&is_guard_probe());
+        let names: Vec<&str> =
+            conditions.iter().filter(knows_probe).map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["not-own-controller", "can-harm-bound-data"]);
+        assert!(
+            sent(Endpoint::Guard).contains(&"persistentvolumes: CREATE,DELETE,UPDATE".to_owned())
+        );
     }
 
     /// `advise` leaves to guard what can harm bound data: guard must be asked wherever that can be.

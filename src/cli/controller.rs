@@ -101,6 +101,7 @@ fn settings(arguments: &ControllerArgs, timing: Timing) -> ControllerSettings {
         own_namespace,
         events: arguments.events,
         certificates,
+        guard: arguments.guard.clone(),
     }
 }
 

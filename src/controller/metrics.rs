@@ -13,6 +13,7 @@ use prometheus::{
 };
 
 use super::certificates::metrics::CertificateMetrics;
+use super::guard::metrics::GuardMetrics;
 use super::mode::ControllerMode;
 use super::moves::metrics::MoveMetrics;
 use super::object_counts::{Counts, ObjectCounts};
@@ -92,6 +93,8 @@ metric_table! {
         pub(super) trash: TrashMetrics = TrashMetrics::register(registry)?,
         /// Certificates that the leader keeps.
         pub(super) certificates: CertificateMetrics = CertificateMetrics::register(registry)?,
+        /// Whether guard answers.
+        pub(super) guard: GuardMetrics = GuardMetrics::register(registry)?,
     }
 }
 
@@ -110,6 +113,7 @@ impl ControllerMetrics {
         own.chain(MoveMetrics::METRICS)
             .chain(TrashMetrics::METRICS)
             .chain(CertificateMetrics::METRICS)
+            .chain(GuardMetrics::METRICS)
             .chain(shared)
     }
 

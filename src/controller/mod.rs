@@ -10,6 +10,7 @@ mod delay_queue;
 pub mod error;
 mod event_sender;
 mod fallback;
+mod guard;
 mod hashed;
 pub mod health;
 pub mod last_good;

@@ -17,6 +17,7 @@ use super::configuration;
 use super::error::LoopError;
 use super::event_sender::EventSender;
 use super::fallback::{Fallback, remedy};
+use super::guard::GuardLoop;
 use super::last_good::{LastGoodConfiguration, keep};
 use super::loop_settings::LoopSettings;
 use super::metrics::ControllerMetrics;
@@ -27,6 +28,7 @@ use super::recycle::Recyclers;
 use super::runner::{Requests, Runner};
 use super::trash::{TrashLoop, TrashWatch};
 use super::watch_handlers::WatchHandlers;
+use crate::api::installation::Installation;
 use crate::client::backoff::spread;
 use crate::client::lead::Lead;
 use crate::client::lease::LeaderElection;
@@ -56,6 +58,8 @@ pub struct ControllerSettings {
     pub events: bool,
     /// Whose certificates are kept; none if they come from elsewhere.
     pub certificates: Option<CertificateSettings>,
+    /// The installation whose guard is probed; none if guard fails closed in any case.
+    pub guard: Option<Installation>,
 }
 
 /// Runs the controller through `client` until `stop` resolves; then waits for what is in flight and gives up the lease.
@@ -109,6 +113,7 @@ pub async fn run_metered(
         events: settings.events,
     };
     let mut moves = MoveLoop::new(&client, shared.clone(), moves);
+    let mut guard = GuardLoop::new(&client, shared.clone(), settings.guard);
     let mut trash = TrashLoop::new(&client, shared, trash, settings.own_namespace.clone());
     let recyclers =
         Recyclers::new(&client, watched.current(), settings.own_namespace, (until, timing));
@@ -137,6 +142,7 @@ pub async fn run_metered(
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
         () = renewal.ended() => Err(LoopError::TaskEnded("renews the certificates")),
         () = trash.run() => Err(LoopError::TaskEnded("lets volumes of the trash go")),
+        () = guard.run() => Err(LoopError::TaskEnded("probes guard")),
         () = moves.run() => Err(LoopError::TaskEnded("resumes moves")),
         () = stop => Ok(()),
         Some(_) = recorders.join_next() => Err(LoopError::TaskEnded("records events about the configuration")),

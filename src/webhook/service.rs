@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::lines::UserLines;
 use super::read_dispatcher::ReadDispatcher;
 use super::review_log::log_review;
-use crate::api::installation::CANARY;
+use crate::api::installation::{CANARY, GUARD_PROBE, GUARD_PROBE_DENIAL};
 use crate::api::patch::Patch;
 use crate::api::review::{
     AdmissionRequest, AdmissionResponse, DryRun, ReviewError, Texts, object_texts, parse_request,
@@ -83,6 +83,12 @@ impl Service {
         let verdict = self.judge_with_reads(step, left).await.verdict;
         // A PersistentVolume that another tenant has read is not safe again: what is unconfirmed is denied.
         let verdict = if endpoint == Endpoint::Tenancy { verdict.closed(policy) } else { verdict };
+        // No user's request: neither counted nor logged.
+        if endpoint == Endpoint::Guard && is_dry_run_of(request, GUARD_PROBE) {
+            let denial = GUARD_PROBE_DENIAL.to_owned();
+            let made = AdmissionResponse { denial, ..AdmissionResponse::default() };
+            return response_bytes(&request.uid, &made);
+        }
         self.record(endpoint, request, &verdict, *started);
         let (mut warnings, audit) = (verdict.warnings(), audit(&verdict));
         warnings.extend(canary_warnings(request, &verdict));
@@ -184,8 +190,17 @@ impl Service {
 /// What would be denied, where the review is the dry run of `bindery doctor`: without it nothing would show that the API
 /// server asks a webhook that only observes.
 fn canary_warnings(request: &AdmissionRequest, verdict: &Verdict) -> Vec<String> {
-    let is_canary = match &request.change.subject {
-        ChangedObject::Volume(Transition::Create(volume)) => volume.name.as_str() == CANARY,
+    if !is_dry_run_of(request, CANARY) {
+        return Vec::new();
+    }
+    let audited = verdict.rulings.iter().filter(|ruling| ruling.effect == Effect::Audited);
+    audited.map(ToString::to_string).collect()
+}
+
+/// Returns whether a request creates the PersistentVolume of this name as a dry run.
+fn is_dry_run_of(request: &AdmissionRequest, name: &str) -> bool {
+    let is_named = match &request.change.subject {
+        ChangedObject::Volume(Transition::Create(volume)) => volume.name.as_str() == name,
         ChangedObject::Volume(_)
         | ChangedObject::Claim(_)
         | ChangedObject::Namespace(_)
@@ -195,11 +210,7 @@ fn canary_warnings(request: &AdmissionRequest, verdict: &Verdict) -> Vec<String>
         | ChangedObject::Driver(_)
         | ChangedObject::SnapshotContent(_) => false,
     };
-    if !is_canary || request.dry_run == DryRun::No {
-        return Vec::new();
-    }
-    let audited = verdict.rulings.iter().filter(|ruling| ruling.effect == Effect::Audited);
-    audited.map(ToString::to_string).collect()
+    is_named && request.dry_run != DryRun::No
 }
 
 /// Removes the mutations that would restore a text of which only the beginning was kept.

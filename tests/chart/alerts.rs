@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::helm::{Rendering, rendered, set, sets, text};
 
 /// Where the program names its metrics.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "src/telemetry/connections.rs",
     "src/telemetry/configuration.rs",
     "src/telemetry/metrics.rs",
@@ -17,6 +17,7 @@ const SOURCES: [&str; 11] = [
     "src/controller/metrics.rs",
     "src/controller/operation_metrics.rs",
     "src/controller/certificates/metrics.rs",
+    "src/controller/guard/metrics.rs",
     "src/controller/moves/metrics.rs",
     "src/controller/trash/metrics.rs",
     "src/local/metrics.rs",

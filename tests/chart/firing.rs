@@ -30,6 +30,7 @@ const WELL: &[&str] = &[
     "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"b\"} 2592000x60",
     "bindery_configuration_last_reload_successful{HOOK} 1x60",
     "bindery_watch_age_seconds{HOOK,pod=\"a\",resource=\"pods\"} 60x60",
+    "bindery_admission_probe_success{CONTROLLER,webhook=\"guard\"} 1x60",
     "bindery_controller_leading{CONTROLLER,pod=\"a\"} 1x60",
     "bindery_controller_leading{CONTROLLER,pod=\"b\"} 0x60",
     "bindery_controller_certificate_steps_total{CONTROLLER,step=\"publish\",outcome=\"done\"} 0+1x60",
@@ -85,6 +86,11 @@ const CASES: &[(&str, &[&str], u32)] = &[
             "apiserver_admission_webhook_rejection_count{name=\"guard.bindery.dev\",error_type=\"calling_webhook_error\"} 0+1x60",
         ],
         1,
+    ),
+    (
+        "BinderyGuardUnanswered",
+        &["bindery_admission_probe_success{CONTROLLER,webhook=\"guard\"} 0x60"],
+        2,
     ),
     (
         "BinderyFailingOpen",

@@ -44,6 +44,11 @@ pub(crate) enum With {
 const READ: &[&str] = &["get", "list", "watch"];
 const NONE: &[&str] = &[];
 const PATCH: &[&str] = &["patch"];
+const CREATE: &[&str] = &["create"];
+const LIST: &[&str] = &["list"];
+const ANSWER: &[&str] = &["answer"];
+/// Of an object that is created under one name, and not read.
+const APPLY: &[&str] = &["create", "patch"];
 /// Of an object that is created under one name.
 const LEASE: &[&str] = &["get", "create", "patch"];
 const EVENTS: &[&str] = &["create", "patch"];
@@ -57,6 +62,8 @@ const OFFER: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 /// All of them.
 pub(crate) const RIGHTS: &[Right] = &[
     cluster("persistentvolumes", [READ, READ, READ_PATCH, READ_PATCH, OFFER, KEEP]),
+    // One dry run: a policy denies any other.
+    cluster("persistentvolumes", [NONE, CREATE, CREATE, CREATE, NONE, NONE]),
     Right {
         with: With::Trash,
         ..cluster("persistentvolumes", [NONE, PATCH, PATCH, PATCH, NONE, NONE])
@@ -93,6 +100,13 @@ pub(crate) const RIGHTS: &[Right] = &[
         names: &["NAME-config-last-good"],
         ..inside("configmaps", [NONE, PATCH, PATCH, PATCH, NONE, NONE])
     },
+    inside("discovery.k8s.io/endpointslices", [NONE, LIST, LIST, LIST, NONE, NONE]),
+    Right {
+        names: &["NAME-answering"],
+        ..inside("rbac.authorization.k8s.io/rolebindings", [NONE, APPLY, APPLY, APPLY, NONE, NONE])
+    },
+    // Kubernetes: nobody binds a role with more than he may do.
+    inside("bindery.dev/webhooks", [NONE, ANSWER, ANSWER, ANSWER, NONE, NONE]),
     Right {
         names: &["bindery-deleted-volumes"],
         with: With::Trash,

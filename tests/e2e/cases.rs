@@ -35,6 +35,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         provisioners::CASES,
         install::CASES,
         install::break_glass::CASES,
+        install::answering::CASES,
         install::ca_bundle::CASES,
         install::changes::CASES,
         install::restarts::CASES,

@@ -43,6 +43,7 @@ impl Process {
             own_namespace: "kube-system".to_owned(),
             events: true,
             certificates: None,
+            guard: None,
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(run(client, settings, async {

@@ -4,6 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
+use bindery::api::installation::GUARD_PROBE_DENIAL;
 use bindery::rules::{Endpoint, Persona, RULES, Send};
 use bindery::webhook::transport::tls::PairFiles;
 use serde_json::json;
@@ -120,6 +121,36 @@ async fn what_is_audited_is_logged_with_user_operation_and_sentence() {
         assert_eq!(reply["allowed"], true, "{reply}");
         let has_warning = reply["warnings"].to_string().contains("[prebind-incomplete] ");
         assert_eq!(has_warning, is_reported, "{line} {query}: {reply}");
+    }
+}
+
+/// The controller finds out by it whether guard answers, whatever the rules are set to. It is no user's request.
+#[tokio::test]
+async fn guard_denies_the_probe_in_every_profile_and_does_not_count_it() {
+    for profile in ["audit", "strict"] {
+        let text = format!("apiVersion: bindery.dev/v1\nkind: Config\nprofile: {profile}\n");
+        let policy = bindery::config::read(&text, "profile.yaml").unwrap().policy;
+        let scene = Scene::empty();
+        let stage = Stage::under(policy, &scene, RULES).await;
+        let line = "volume bindery-guard-probe 1Gi RWO";
+        for (line, query, endpoint, is_denied) in [
+            (line, "?dryRun=All", Endpoint::Guard, true),
+            (line, "?dryRun=All", Endpoint::Advise, false),
+            (line, "", Endpoint::Guard, false),
+            ("volume pv-other 1Gi RWO", "?dryRun=All", Endpoint::Guard, false),
+        ] {
+            let body = scene.unmutated(&Send::Create(line), Persona::Admin, query).body().clone();
+            let reply = stage.validate(endpoint, &body).await;
+            let denied = reply["status"]["message"] == GUARD_PROBE_DENIAL;
+            assert_eq!((&reply["allowed"], denied), (&json!(!is_denied), is_denied), "{reply}");
+        }
+        let text = stage.probe("/metrics").await.body;
+        let counted = |path: &str| {
+            let line = format!("{{decision=\"allowed\",path=\"{path}\"}} ");
+            text.lines().find_map(|it| it.split_once(&*line).map(|(_, count)| count.to_owned()))
+        };
+        assert_eq!(counted("/validate/guard").as_deref(), Some("2"), "{text}");
+        assert_eq!(counted("/validate/advise").as_deref(), Some("1"), "{text}");
     }
 }
 

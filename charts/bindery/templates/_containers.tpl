@@ -169,6 +169,10 @@ them, only the node itself reaches them.
   - --installation
   - {{ include "bindery.installation" . }}
   {{- end }}
+  {{- if eq (include "bindery.isProbed" .) "true" }}
+  - --guard
+  - {{ include "bindery.installation" . }}
+  {{- end }}
   {{- with .Values.controller.extraArgs }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

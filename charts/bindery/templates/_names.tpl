@@ -108,3 +108,27 @@ Ignore
 {{- define "bindery.tenancyLabel" -}}
 {{ ternary "manual" .Values.tenancy.label (eq .Values.rules.profile "audit") }}
 {{- end -}}
+
+{{/*
+Whether the controller probes guard, so that webhooks fail closed only while somebody answers. It needs a controller, and rights
+that are given by hand where the chart makes no roles: there they fail closed as they are registered.
+*/}}
+{{- define "bindery.isProbed" -}}
+{{- and .Values.controller.enabled .Values.rbac.create -}}
+{{- end -}}
+
+{{/* The name of the PersistentVolume that the controller sends as a dry run. */}}
+{{- define "bindery.guardProbe" -}}
+bindery-guard-probe
+{{- end -}}
+
+{{/* Whether a request is that dry run, as the program spells it. */}}
+{{- define "bindery.isGuardProbe" -}}
+request.operation == 'CREATE' && request.?dryRun.orValue(false) && request.?name.orValue('') == '{{ include "bindery.guardProbe" . }}'
+{{- end -}}
+
+{{/* Whether somebody answers: whether the account that stands for it may do what answering.yaml allows. */}}
+{{- define "bindery.isAnswered" -}}
+{{- $name := printf "%s-answering" (include "bindery.fullname" .) -}}
+authorizer.serviceAccount('{{ .Release.Namespace }}', '{{ $name }}').group('bindery.dev').resource('webhooks').namespace('{{ .Release.Namespace }}').check('answer').allowed()
+{{- end -}}

@@ -218,6 +218,10 @@ pub struct ControllerArgs {
     /// from elsewhere.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pub installation: Option<Installation>,
+    /// The installation whose webhook the holder of the Lease probes: it sends a dry run through the API server, which guard
+    /// must deny, and has the webhooks fail closed once it was. Without it, they fail closed as they are registered.
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub guard: Option<Installation>,
     /// Lifetime of a CA certificate; the next one is issued after two thirds of it.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "8760h")]
     pub ca_life: Duration,

@@ -84,6 +84,7 @@ impl Running {
             own_namespace,
             events: true,
             certificates: None,
+            guard: None,
         };
         let task = tokio::spawn(run_metered(client, settings, metrics, async {
             let _ = stopped.await;

@@ -84,6 +84,7 @@ impl Stage {
             own_namespace: "kube-system".to_owned(),
             events: true,
             certificates: None,
+            guard: None,
         };
         let metrics = Arc::new(ControllerMetrics::new().expect("metrics"));
         let client = Client::new(transport, "default");

@@ -161,6 +161,7 @@ impl Controller {
             own_namespace: "bindery".to_owned(),
             events: true,
             certificates: None,
+            guard: None,
         };
         let client = setup.client(Caller::Controller);
         let task = tokio::spawn(controller::run(client, settings, async {

@@ -19,6 +19,9 @@ const NOBODY: u64 = 65_534;
 /// First and longest pause before a container is started again: shorter than a kubelet's, as tests wait for it.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
+/// Images of this registry do not exist. Every other image is the binary under test.
+const NO_REGISTRY: &str = "missing.invalid/";
+
 pub(super) struct Pod {
     plane: &'static Plane,
     spec: Value,
@@ -170,6 +173,12 @@ impl Pod {
     }
 
     fn keep_running(&mut self) {
+        let images = self.spec["containers"].as_array().into_iter().flatten();
+        let mut images = images.filter_map(|container| container["image"].as_str());
+        if let Some(image) = images.find(|image| image.starts_with(NO_REGISTRY)) {
+            self.trouble = format!("ErrImagePull: {image}");
+            return;
+        }
         let restarts = self.restarts();
         for number in 0..self.containers.len() {
             let user = self.user(number);

@@ -3,6 +3,7 @@
 //!
 //! Not here: what the chart renders for which values (`tests/chart`).
 
+pub(crate) mod answering;
 pub(crate) mod break_glass;
 pub(crate) mod ca_bundle;
 pub(crate) mod changes;
@@ -40,6 +41,7 @@ fn helm_installs_what_denies() {
     println!("the first denial {took:?} after helm install");
     assert!(took < Duration::from_secs(15), "{took:?}");
     site.await_ready();
+    site.await_closed();
     assert_eq!(unknown(&site, &[]), [""; 0]);
     test(&site);
 }

@@ -44,6 +44,7 @@ impl Site {
         site.helm(&arguments);
         site.await_ready();
         site.await_denial();
+        site.await_closed();
         site
     }
 
@@ -167,6 +168,29 @@ impl Site {
                 Err(reply.to_string())
             }
         });
+    }
+
+    /// Waits until the API server sends requests to what fails closed.
+    pub(super) fn await_closed(&self) {
+        eventually(
+            "the account that stands for an answer may answer",
+            Duration::from_secs(30),
+            || {
+                if self.is_answered() { Ok(()) } else { Err(self.node.logs()) }
+            },
+        );
+    }
+
+    /// Returns whether the API server holds that the webhook answers.
+    pub(super) fn is_answered(&self) -> bool {
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {"user": format!("system:serviceaccount:{NAME}:{}", installation().answering()),
+                "resourceAttributes": {"group": "bindery.dev", "resource": "webhooks", "verb": "answer", "namespace": NAME}},
+        });
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        let answer = self.plane.request(ADMIN, Method::POST, path, Body::json(&review)).expect_ok();
+        answer["status"]["allowed"] == true
     }
 
     /// Restarts all pods, one after the other, as `kubectl rollout restart` does.

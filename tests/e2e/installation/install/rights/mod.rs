@@ -15,7 +15,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 
 use self::scenario::{in_a_new_namespace, prebind, run_scenario};
-use super::site::{CHART, NAME, Site};
+use super::site::{CHART, NAME, Site, installation};
 use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane};
@@ -103,7 +103,11 @@ fn unused(plane: &Plane, granted: &Rights) -> String {
     let used = used(plane);
     let mut unused = String::new();
     for (account, rights) in granted {
-        let is_used = |right: &Right| used.get(account).is_some_and(|used| used.contains(right));
+        // What nothing in the cluster is called is no request: it is needed to bind the role that has it.
+        let is_used = |right: &Right| {
+            right.group == "bindery.dev"
+                || used.get(account).is_some_and(|used| used.contains(right))
+        };
         for right in rights.iter().filter(|right| !is_used(right)) {
             let _ = writeln!(unused, "{account}: {right:?}");
         }
@@ -126,7 +130,11 @@ fn granted(plane: &Plane, accounts: &[&str]) -> Rights {
         let list = plane.get(ADMIN, &bindings).expect_ok();
         for binding in list["items"].as_array().into_iter().flatten() {
             let subjects = binding["subjects"].as_array().into_iter().flatten();
-            let ours = subjects.filter(|subject| subject["namespace"] == NAME);
+            // That account does not exist.
+            let is_account = |subject: &&Value| {
+                subject["namespace"] == NAME && subject["name"] != installation().answering()
+            };
+            let ours = subjects.filter(is_account);
             for account in ours.filter_map(|subject| subject["name"].as_str()) {
                 let role = binding["roleRef"]["name"].as_str().unwrap_or_default();
                 let role = plane.get(ADMIN, &format!("{roles}/{role}")).expect_ok();
@@ -189,6 +197,7 @@ fn sweep(plane: &Plane, granted: &Rights) -> usize {
                     "bindery-local-node-cleanup",
                     "bindery-deleted-volumes",
                     "bindery-config-last-good",
+                    "bindery-answering",
                 ] {
                     let is_granted = rights.iter().any(|right| {
                         (right.verb.as_str(), &right.group, &right.resource)
@@ -263,7 +272,8 @@ fn used(plane: &Plane) -> Rights {
         else {
             continue;
         };
-        if event["responseStatus"]["code"] == 403 {
+        // What a webhook denies had the right to be made.
+        if event["annotations"]["authorization.k8s.io/decision"] != "allow" {
             continue;
         }
         let resource = match text("/objectRef/subresource") {

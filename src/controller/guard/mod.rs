@@ -1,0 +1,100 @@
+//! The leader finds out all the time whether guard answers, and has it fail closed once it does.
+//!
+//! A registration that fails closed while nobody can answer denies changes that nobody looks at: where an image does not
+//! exist, replicas were scaled to zero, or a Namespace was deleted. So the API server sends a request to a webhook that fails
+//! closed only while a RoleBinding exists (a condition of the registration asks its authorizer). The leader makes that
+//! RoleBinding after the probe has passed, owned by the pods that answer: the garbage collector deletes it with the last of
+//! them, also where no process of ours is left to do it. No tool that deploys the chart knows the object, so none reports a
+//! difference.
+//!
+//! Not here: the condition (the chart), and the answer (`webhook::service`).
+
+mod answering;
+pub(super) mod metrics;
+mod probe;
+
+use std::future::pending;
+use std::time::Duration;
+
+use kube::Client;
+use tokio::time::sleep;
+
+use self::answering::register;
+use self::probe::probe;
+use super::loop_settings::LoopSettings;
+use crate::api::installation::Installation;
+
+/// Between two probes of a guard that answers. A pod that is replaced takes ten seconds to end: those in its place own the
+/// RoleBinding before.
+const PERIOD: Duration = Duration::from_secs(3);
+
+/// Between two probes of a guard that does not answer.
+const RETRY_PERIOD: Duration = Duration::from_secs(1);
+
+/// The loop.
+pub(super) struct GuardLoop {
+    client: Client,
+    /// The installation whose guard is probed; none if guard fails closed in any case.
+    installation: Option<Installation>,
+    settings: LoopSettings,
+    /// The last trouble that was logged; empty if guard answered, nothing if it was not probed since this replica leads.
+    logged: Option<String>,
+}
+
+impl GuardLoop {
+    /// A loop over the guard of an installation.
+    pub(super) fn new(
+        client: &Client,
+        settings: LoopSettings,
+        installation: Option<Installation>,
+    ) -> Self {
+        Self { client: client.clone(), installation, settings, logged: None }
+    }
+
+    /// Runs for ever.
+    pub(super) async fn run(&mut self) {
+        let Some(installation) = self.installation.clone() else { return pending().await };
+        loop {
+            let pause = self.turn(&installation).await;
+            sleep(pause).await;
+        }
+    }
+
+    /// Probes once, if this replica leads. Returns how long to wait for the next time.
+    async fn turn(&mut self, installation: &Installation) -> Duration {
+        let metrics = &self.settings.metrics.guard;
+        if self.settings.deadline().is_none() {
+            metrics.forget();
+            self.logged = None;
+            let is_new = self.settings.until.borrow().is_none()
+                && self.settings.until.wait_for(Option::is_some).await.is_ok();
+            return if is_new { Duration::ZERO } else { RETRY_PERIOD };
+        }
+        let answered = probe(&self.client).await;
+        metrics.show(answered.is_ok());
+        let outcome = match answered {
+            Ok(()) => register(&self.client, installation).await.map_err(|error| {
+                format!("guard answers, and fails open: its RoleBinding was not written: {error}")
+            }),
+            Err(trouble) => Err(trouble.to_string()),
+        };
+        let is_done = outcome.is_ok();
+        self.log(outcome.err().unwrap_or_default());
+        if is_done { PERIOD } else { RETRY_PERIOD }
+    }
+
+    /// Logs what has changed. No trouble is an empty text.
+    fn log(&mut self, trouble: String) {
+        if self.logged.as_ref() == Some(&trouble) {
+            return;
+        }
+        if trouble.is_empty() {
+            tracing::info!(
+                "guard answers the API server, and fails closed while a pod of it exists"
+            );
+        } else {
+            tracing::warn!(reason = trouble, "the probe of guard did not pass; it is repeated");
+        }
+        self.logged = Some(trouble);
+    }
+}

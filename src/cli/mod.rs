@@ -13,6 +13,7 @@ pub mod configuration;
 pub mod controller;
 pub mod doctor;
 pub mod example;
+mod exemptions;
 pub mod exit;
 pub mod explain;
 pub mod files;
@@ -31,6 +32,7 @@ mod process;
 pub mod reference;
 mod render;
 mod report;
+mod reporter;
 pub mod rule;
 pub mod scan;
 mod shell;
@@ -104,6 +106,8 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Plan(arguments) => plan::run(arguments),
         Command::Explain(arguments) => explain::run(arguments),
         Command::Scan(arguments) => scan::run(arguments),
+        Command::Reporter(arguments) => reporter::run(arguments),
+        Command::Exemptions(arguments) => exemptions::run(arguments),
         Command::Rescue(arguments) => moves::rescue(arguments),
         Command::Transfer(arguments) => moves::transfer(arguments),
         Command::Rename(arguments) => moves::rename(arguments),

@@ -40,9 +40,22 @@ pub fn apply_request_as(
     path: &str,
     object: &Value,
 ) -> Result<Request<Vec<u8>>, http::Error> {
+    apply(&format!("{path}?fieldManager={manager}"), object)
+}
+
+/// The same; fields that others have written are taken over.
+pub fn forced_apply_request(
+    manager: &str,
+    path: &str,
+    object: &Value,
+) -> Result<Request<Vec<u8>>, http::Error> {
+    apply(&format!("{path}?fieldManager={manager}&force=true"), object)
+}
+
+fn apply(uri: &str, object: &Value) -> Result<Request<Vec<u8>>, http::Error> {
     Request::builder()
         .method(Method::PATCH)
-        .uri(format!("{path}?fieldManager={manager}"))
+        .uri(uri)
         .header("content-type", "application/apply-patch+yaml")
         .body(object.to_string().into_bytes())
 }

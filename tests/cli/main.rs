@@ -13,6 +13,7 @@ mod data_sources;
 mod deletions;
 mod delivery;
 mod examples;
+mod exemptions;
 mod explain;
 mod files;
 mod generated;

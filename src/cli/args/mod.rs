@@ -11,6 +11,7 @@ mod local;
 mod moves;
 mod nodes;
 mod output;
+mod reporter;
 mod rule;
 mod trash;
 
@@ -35,6 +36,7 @@ pub use self::moves::{
 };
 pub use self::nodes::{DrainedNode, LostNodes};
 pub use self::output::{Format, Output};
+pub use self::reporter::{ExemptionsArgs, ReporterArgs};
 pub use self::rule::RuleArgs;
 pub use self::trash::{TrashArgs, TrashCommand, TrashEmptyArgs};
 use crate::api::installation::Installation;
@@ -77,6 +79,10 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Find hazards in existing PersistentVolumes and PersistentVolumeClaims.
     Scan(ScanArgs),
+    /// Scan the cluster at intervals, and write the findings as policy reports and metrics.
+    Reporter(ReporterArgs),
+    /// List exemptions in force, and requests for others with the commands that grant them.
+    Exemptions(ExemptionsArgs),
     /// Write what `check --live` and `scan` need of a cluster to a file.
     Snapshot(SnapshotArgs),
     /// Create deleted PersistentVolumeClaims again, with their data.

@@ -41,12 +41,7 @@ impl ClusterClient {
             ))
         };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let address = Address {
-            kubeconfig: arguments.kubeconfig.clone(),
-            context: arguments.context.clone(),
-            as_user: arguments.as_user.clone(),
-            as_groups: arguments.as_group.clone(),
-        };
+        let address = address(arguments);
         let client = runtime.block_on(async { connect(&address).await }).map_err(Failure::from)?;
         Ok(Self { runtime, client, timeout: arguments.request_timeout })
     }
@@ -108,6 +103,16 @@ impl ClusterClient {
     pub fn read(&self, reads: &[Read], live: &mut LiveReads) {
         let reader = LiveReader::new(self.client.clone());
         self.runtime.block_on(reader.read(reads, self.timeout, live));
+    }
+}
+
+/// The address of the cluster that the arguments name.
+pub(in crate::cli) fn address(arguments: &ClusterArgs) -> Address {
+    Address {
+        kubeconfig: arguments.kubeconfig.clone(),
+        context: arguments.context.clone(),
+        as_user: arguments.as_user.clone(),
+        as_groups: arguments.as_group.clone(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::cli::reporter::ReporterMetrics;
 use crate::controller::metrics::ControllerMetrics;
 use crate::local::metrics::LocalMetrics;
 use crate::local::node_cleanup::metrics::NodeCleanupMetrics;
@@ -37,6 +38,11 @@ pub fn metrics() -> String {
          sig-storage-local-static-provisioner.\n",
     );
     table(&mut out, NodeCleanupMetrics::rows());
+    out.push_str(
+        "\n## Reporter, port 8081\n\n\
+         Findings and exemptions are those of the last scan; no label names an object.\n",
+    );
+    table(&mut out, ReporterMetrics::rows());
     out
 }
 

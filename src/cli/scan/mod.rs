@@ -16,7 +16,8 @@ use super::input::dump::StorageState;
 use super::input::dump::batch::ReadPurpose;
 use super::judge::KnownObjects;
 use super::output::Colour;
-use super::report::{self, ResultCounts};
+use super::report::{self, Report, ResultCounts};
+use crate::rules::Policy;
 
 /// Runs the command.
 pub fn run(arguments: &ScanArgs) -> Result<Exit, Failure> {
@@ -25,10 +26,7 @@ pub fn run(arguments: &ScanArgs) -> Result<Exit, Failure> {
     let now = Timestamp::now();
     let baseline = arguments.report.baseline.as_deref().map(Baseline::read).transpose()?;
     let state = StorageState::read(&arguments.filename, &arguments.cluster, ReadPurpose::Verdicts)?;
-    let known = KnownObjects::of(state)?;
-    let mut inspection = Inspection::new(&known, &configuration.policy, now);
-    inspection.inspect_all();
-    let mut report = inspection.report();
+    let (known, mut report) = findings(state, &configuration.policy, now)?;
     if let Some(baseline) = baseline {
         baseline.accept(&mut report, now);
     }
@@ -44,6 +42,19 @@ pub fn run(arguments: &ScanArgs) -> Result<Exit, Failure> {
     // The process ends: to free some 100,000 objects one by one would be a tenth of its time.
     std::mem::forget((known, report));
     Ok(exit)
+}
+
+/// The findings on the objects that were read, and these objects. The same for a person and for reports in the cluster.
+pub(in crate::cli) fn findings(
+    state: StorageState,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<(KnownObjects, Report), Failure> {
+    let known = KnownObjects::of(state)?;
+    let mut inspection = Inspection::new(&known, policy, now);
+    inspection.inspect_all();
+    let report = inspection.report();
+    Ok((known, report))
 }
 
 fn exit(summary: &ResultCounts, arguments: &ScanArgs) -> Exit {

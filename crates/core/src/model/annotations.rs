@@ -44,6 +44,8 @@ pub const PROVISIONER_NOTE: &str = "bindery.dev/volume-provisioner";
 pub const OTHER_BINDER: &str = "bindery.dev/other-binder";
 /// Ours, on a volume: an exemption; the rule's id follows.
 pub const ALLOW_PREFIX: &str = "allow.bindery.dev/";
+/// Ours, on a claim: a request for an exemption; the rule's id follows. No verdict reads it.
+pub const REQUEST_PREFIX: &str = "request.bindery.dev/";
 
 /// Ours, on a volume, as a label: the node whose local disk it is.
 pub const LOCAL_NODE: &str = "bindery.dev/local-node";
@@ -183,6 +185,7 @@ pub fn read_as(key: &str) -> ReadAs {
         | TRASH_SOFT => ReadAs::Named,
         _ if key.starts_with(VOLUME_PREFIX)
             || key.starts_with(ALLOW_PREFIX)
+            || key.starts_with(REQUEST_PREFIX)
             || key.contains("populator") =>
         {
             ReadAs::Family

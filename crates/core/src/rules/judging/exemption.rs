@@ -129,17 +129,26 @@ pub fn warnings(
         stored.is_none_or(|stored| stored.annotations.get(key) != Some(value))
     });
     let explain = |(key, value): (&str, &str)| {
-        let id = key.strip_prefix(ALLOW_PREFIX).unwrap_or_default();
-        let why = match rules.iter().find(|rule| rule.id == id) {
-            None => "no such rule exists".to_owned(),
-            Some(rule) if rule.options.exemption == Exemptable::No => {
-                "this rule has no exemption".to_owned()
-            }
-            Some(_) => Exemption::parse(value, now, longest).err()?.to_string(),
-        };
+        let why = why_without_effect(rules, (key, value), (now, longest))?;
         Some(format!("annotation {key} has no effect: {why}"))
     };
     written.filter_map(explain).take(WARNINGS_MAX).collect()
+}
+
+/// Why the annotation of a volume under this key, with this value, exempts from nothing now; nothing if it does.
+pub fn why_without_effect(
+    rules: &[&'static Rule],
+    (key, value): (&str, &str),
+    (now, longest): (Timestamp, SignedDuration),
+) -> Option<String> {
+    let id = key.strip_prefix(ALLOW_PREFIX).unwrap_or_default();
+    match rules.iter().find(|rule| rule.id == id) {
+        None => Some("no such rule exists".to_owned()),
+        Some(rule) if rule.options.exemption == Exemptable::No => {
+            Some("this rule has no exemption".to_owned())
+        }
+        Some(_) => Exemption::parse(value, now, longest).err().map(|error| error.to_string()),
+    }
 }
 
 /// The read that shows whether a claim's request is exempt: the volume that the claim names.

@@ -9,6 +9,7 @@ pub mod creator;
 pub mod detaching;
 pub mod examples;
 pub mod exemption;
+pub mod exemption_request;
 pub mod expansion;
 pub mod filter;
 pub mod inspect;

@@ -1,0 +1,178 @@
+//! `bindery reporter`: scans the cluster at intervals, and writes the findings as policy reports and metrics.
+//!
+//! A process of its own: a scan holds the lists of a cluster in memory, for which neither the webhook nor the controller has
+//! room, and the account of the webhook's pods, which answer the network, needs no right to write reports.
+
+mod metrics;
+mod policy_report;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::Client;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep};
+
+pub(super) use self::metrics::ReporterMetrics;
+use self::policy_report::{PolicyReport, policy_reports};
+use self::writer::{installed, write_reports};
+use super::args::ReporterArgs;
+use super::exemptions::report::ExemptionsReport;
+use super::exit::{Exit, Failure};
+use super::files;
+use super::input::cluster::address;
+use super::input::dump::StorageState;
+use super::input::dump::batch::ReadPurpose;
+use super::process::{self, Signals, health_port, port_ended};
+use super::report::Report;
+use super::scan;
+use crate::client::connect::connect;
+use crate::client::request::RequestError;
+use crate::local::health::{LocalHealth, router};
+use crate::telemetry::logging;
+
+/// The longest pause after a scan that failed. A minute: an API server that restarts is back by then.
+const RETRY_PAUSE_MAX: Duration = Duration::from_mins(1);
+
+/// Runs the command until a signal ends the process, or until one scan was made.
+pub(super) fn run(arguments: &ReporterArgs) -> Result<Exit, Failure> {
+    // Errors in it are reported before anything starts.
+    files::configuration(arguments.config.as_deref())?;
+    process::start_logging(&arguments.log);
+    process::block_on(1, serve(arguments))?
+}
+
+async fn serve(arguments: &ReporterArgs) -> Result<Exit, Failure> {
+    let mut signals = Signals::new()
+        .map_err(|error| Failure::usage(format!("signals cannot be received: {error}")))?;
+    let client = connect(&address(&arguments.cluster)).await?;
+    let metrics = ReporterMetrics::new().map_err(|error| Failure::usage(error.to_string()))?;
+    let reporter = Reporter { client, arguments: arguments.clone(), metrics: Arc::new(metrics) };
+    if arguments.once {
+        return reporter.scan_and_write().await.map(|()| Exit::Clean);
+    }
+    let health = LocalHealth {
+        ready: reporter.metrics.ready.clone(),
+        not_ready: "no scan was complete yet\n",
+        registry: reporter.metrics.registry.clone(),
+    };
+    let connections = reporter.metrics.connections.clone();
+    let health = router(health, "/metrics");
+    let mut port = health_port(arguments.health_listen, "--health-listen", health, connections)?;
+    let health = port.address().to_string();
+    tracing::info!(health, version = env!("CARGO_PKG_VERSION"), "starting");
+    tokio::select! {
+        () = reporter.run() => {}
+        () = signals.next() => {}
+        ended = port.join() => return Err(port_ended(ended)),
+    }
+    tracing::info!("ended");
+    Ok(Exit::Clean)
+}
+
+/// What a scan shows.
+struct ScannedCluster {
+    report: Report,
+    exemptions: ExemptionsReport,
+}
+
+/// The loop with what it talks to.
+struct Reporter {
+    client: Client,
+    arguments: ReporterArgs,
+    metrics: Arc<ReporterMetrics>,
+}
+
+impl Reporter {
+    /// Scans for ever.
+    async fn run(&self) {
+        loop {
+            let interval = self.arguments.interval;
+            let ended = self.scan_and_write().await;
+            self.metrics.count_scan(ended.is_ok());
+            let pause = match ended {
+                Ok(()) => interval,
+                Err(failure) => {
+                    tracing::warn!(error = %failure, "a scan failed; it is tried again");
+                    interval.min(RETRY_PAUSE_MAX)
+                }
+            };
+            sleep(pause).await;
+        }
+    }
+
+    async fn scan_and_write(&self) -> Result<(), Failure> {
+        let start = Instant::now();
+        let arguments = self.arguments.clone();
+        // On a thread of its own: the health port goes on.
+        let scanned = spawn_blocking(move || scan_cluster(&arguments)).await;
+        let ScannedCluster { report, exemptions } =
+            scanned.map_err(|_| Failure::usage("the scan ended because of a bug; report it"))??;
+        let now = Timestamp::now();
+        for note in &report.notes {
+            tracing::warn!(note, "not every object can be read");
+        }
+        self.metrics.show_scan(&report.findings, start.elapsed(), now);
+        self.metrics.show_exemptions(&exemptions);
+        let wanted = policy_reports(&report.findings, now);
+        self.metrics.show_left_out(wanted.values().map(|report| report.left_out).sum());
+        self.write(wanted, report.findings.len()).await
+    }
+
+    /// Writes the reports to the API that the cluster has, and removes ours from the other.
+    async fn write(
+        &self,
+        wanted: BTreeMap<Option<String>, PolicyReport>,
+        findings: usize,
+    ) -> Result<(), Failure> {
+        let apis = installed(&self.client).await.map_err(|error| unreachable(&error))?;
+        let Some((api, others)) = apis.split_first() else {
+            tracing::info!(
+                findings,
+                "neither openreports.io/v1alpha1 nor wgpolicyk8s.io/v1alpha2 is installed; the metrics alone show the findings"
+            );
+            return Ok(());
+        };
+        let reports = wanted.len();
+        let changes = write_reports(&self.client, *api, wanted);
+        let changes = changes.await.map_err(|error| unreachable(&error))?;
+        self.metrics.count_changes(&changes);
+        for other in others {
+            let cleared = write_reports(&self.client, *other, BTreeMap::new());
+            let cleared = cleared.await.map_err(|error| unreachable(&error))?;
+            self.metrics.count_changes(&cleared);
+        }
+        let (applied, deleted, unchanged) = (changes.applied, changes.deleted, changes.unchanged);
+        let api = api.version;
+        tracing::info!(findings, api, reports, applied, deleted, unchanged, "scanned");
+        match changes.first_failure {
+            None => Ok(()),
+            Some(first) => Err(Failure::unreachable(format!(
+                "{} policy reports were not written; the first is {first}; grant the account the rights of the chart's README",
+                changes.failed
+            ))),
+        }
+    }
+}
+
+fn unreachable(error: &RequestError) -> Failure {
+    let reason = logging::cause(error);
+    Failure::unreachable(format!(
+        "policy reports cannot be written: {reason}; check the rights of the account"
+    ))
+}
+
+/// One scan of the cluster.
+fn scan_cluster(arguments: &ReporterArgs) -> Result<ScannedCluster, Failure> {
+    let configuration = files::configuration(arguments.config.as_deref())?;
+    let now = Timestamp::now();
+    let state = StorageState::read(&[], &arguments.cluster, ReadPurpose::Verdicts)?;
+    let (known, report) = scan::findings(state, &configuration.policy, now)?;
+    let exemptions = ExemptionsReport::of(known.view(), &configuration.policy, (now, now));
+    Ok(ScannedCluster { report, exemptions })
+}

@@ -165,6 +165,7 @@ fn alerts_look_where_the_service_monitor_reads() {
                 "rel-bindery-local-metrics",
                 "rel-bindery-local-node-cleanup-metrics",
                 "rel-bindery-metrics",
+                "rel-bindery-reporter-metrics",
             ]
         };
         let mut jobs = jobs;

@@ -3,6 +3,8 @@
 //!
 //! Not here: what the arguments do.
 
+use std::time::Duration;
+
 use bindery::api::installation::Installation;
 use bindery::cli::args::{Bindery, Command, LocalArgs, LocalCommand};
 use clap::Parser;
@@ -45,6 +47,14 @@ fn the_program_takes_the_arguments_of_every_container() {
                     } else {
                         expect_mounted(name, container, arguments);
                     }
+                    continue;
+                }
+                if let Command::Reporter(arguments) = &command {
+                    assert!(!arguments.once, "{name}: {owner}");
+                    assert_eq!(
+                        arguments.interval,
+                        Duration::from_mins(if name == "reports" { 30 } else { 60 })
+                    );
                     continue;
                 }
                 let installation = if let Command::Webhook(arguments) = &command {

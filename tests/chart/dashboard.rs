@@ -56,6 +56,11 @@ const HOUR: &[&str] = &[
     "bindery_controller_queue_depth{LABELS} 2x40 60x5 90x10 40x10 5x55",
     "bindery_watch_age_seconds{LABELS,resource=\"persistentvolumes\"} 20x30 50x30 12x60",
     "bindery_watch_age_seconds{LABELS,resource=\"persistentvolumeclaims\"} 5x120",
+    "bindery_scan_findings{LABELS,rule=\"duplicate-backend\",severity=\"high\"} 3x60 1x60",
+    "bindery_scan_findings{LABELS,rule=\"unknown-class\",severity=\"medium\"} 7x90 8x30",
+    "bindery_exemptions_in_force{LABELS,rule=\"bound-volume-capacity\"} 1x120",
+    "bindery_exemption_requests{LABELS,rule=\"bound-volume-delete\"} 0x40 1x80",
+    "bindery_exemption_next_expiry_timestamp_seconds{LABELS,rule=\"bound-volume-capacity\"} 432000x120",
 ];
 
 /// One panel of the dashboard, as Grafana reads it.

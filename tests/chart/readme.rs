@@ -70,8 +70,8 @@ fn values_table() -> String {
 
 fn rights_table() -> String {
     let mut table = String::from(
-        "| what | webhook | `observe` | `prebind` | `full` | local disks | node cleanup | only with |\n\
-         |---|---|---|---|---|---|---|\n",
+        "| what | webhook | `observe` | `prebind` | `full` | local disks | node cleanup | reporter | only with |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     for right in RIGHTS {
         let names: Vec<String> = right.names.iter().map(|name| format!("`{name}`")).collect();
@@ -85,13 +85,13 @@ fn rights_table() -> String {
             With::TaintRemoval => "`local.removeNodeNotReadyTaint`",
             With::Jobs => "`local.useJobForCleaning`",
         };
-        let [webhook, observe, prebind, full, local, cleanup] =
+        let [webhook, observe, prebind, full, local, cleanup, reporter] =
             right.verbs.map(|verbs| verbs.join(", "));
         let what = format!("{}{scope} {}", right.resource, names.join(", "));
         let what = what.trim_end();
         let _ = writeln!(
             table,
-            "| {what} | {webhook} | {observe} | {prebind} | {full} | {local} | {cleanup} | {with} |"
+            "| {what} | {webhook} | {observe} | {prebind} | {full} | {local} | {cleanup} | {reporter} | {with} |"
         );
     }
     table

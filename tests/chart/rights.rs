@@ -18,8 +18,8 @@ pub(crate) struct Right {
     /// The only objects that it is given for; any if there are none. `NAME` is the installation's.
     pub(crate) names: &'static [&'static str],
     /// Given to the webhook; to the controller in `observe`, in `prebind` and in `full`; to the local static
-    /// provisioner; to the node cleanup.
-    pub(crate) verbs: [&'static [&'static str]; 6],
+    /// provisioner; to the node cleanup; to the reporter.
+    pub(crate) verbs: [&'static [&'static str]; 7],
     /// What has to be the case besides.
     pub(crate) with: With,
 }
@@ -57,6 +57,9 @@ const FOLLOW: &[&str] = &["get", "watch"];
 const FOLLOW_PATCH: &[&str] = &["get", "watch", "patch"];
 const WAITING: &[&str] = &["list", "watch"];
 const KEEP: &[&str] = &["get", "list", "watch", "patch", "delete"];
+const LOOK: &[&str] = &["get", "list"];
+const OWN_REPORT: &[&str] = &["bindery-scan"];
+const WRITE_REPORT: &[&str] = &["create", "patch", "delete"];
 const OFFER: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 
 /// All of them.
@@ -133,6 +136,22 @@ pub(crate) const RIGHTS: &[Right] = &[
     },
     inside("pods", [NONE, NONE, NONE, &["get", "list", "create", "delete"], NONE, NONE]),
     inside("events", [NONE, NONE, NONE, &["list"], NONE, NONE]),
+    reporter("persistentvolumes", &[], LOOK),
+    reporter("persistentvolumeclaims", &[], LOOK),
+    reporter("storage.k8s.io/storageclasses", &[], LOOK),
+    reporter("namespaces", &[], LOOK),
+    reporter("nodes", &[], LOOK),
+    reporter("pods", &[], &["list"]),
+    reporter("apps/statefulsets", &[], &["list"]),
+    reporter("coordination.k8s.io/leases", &[], &["get"]),
+    reporter("openreports.io/reports", &[], &["list"]),
+    reporter("openreports.io/clusterreports", &[], &["list"]),
+    reporter("wgpolicyk8s.io/policyreports", &[], &["list"]),
+    reporter("wgpolicyk8s.io/clusterpolicyreports", &[], &["list"]),
+    reporter("openreports.io/reports", OWN_REPORT, WRITE_REPORT),
+    reporter("openreports.io/clusterreports", OWN_REPORT, WRITE_REPORT),
+    reporter("wgpolicyk8s.io/policyreports", OWN_REPORT, WRITE_REPORT),
+    reporter("wgpolicyk8s.io/clusterpolicyreports", OWN_REPORT, WRITE_REPORT),
 ];
 
 /// What the controller needs to resume moves.
@@ -141,11 +160,29 @@ const fn moves(resource: &'static str, verbs: &'static [&'static str]) -> Right 
 }
 
 const fn cluster(resource: &'static str, verbs: [&'static [&'static str]; 6]) -> Right {
+    let verbs = without_reporter(verbs);
     Right { scope: Scope::Cluster, resource, names: &[], verbs, with: With::Nothing }
 }
 
 const fn inside(resource: &'static str, verbs: [&'static [&'static str]; 6]) -> Right {
+    let verbs = without_reporter(verbs);
     Right { scope: Scope::Namespace, resource, names: &[], verbs, with: With::Nothing }
+}
+
+/// What the reporter may do, for objects of these names.
+const fn reporter(
+    resource: &'static str,
+    names: &'static [&'static str],
+    verbs: &'static [&'static str],
+) -> Right {
+    let verbs = [NONE, NONE, NONE, NONE, NONE, NONE, verbs];
+    Right { scope: Scope::Cluster, resource, names, verbs, with: With::Nothing }
+}
+
+/// The columns of all accounts but the reporter's, which has rows of its own.
+const fn without_reporter(verbs: [&'static [&'static str]; 6]) -> [&'static [&'static str]; 7] {
+    let [webhook, observe, prebind, full, local, cleanup] = verbs;
+    [webhook, observe, prebind, full, local, cleanup, NONE]
 }
 
 const fn registrations(resource: &'static str) -> Right {
@@ -158,6 +195,7 @@ const WEBHOOK: usize = 0;
 const MODES: [&str; 3] = ["observe", "prebind", "full"];
 const LOCAL: usize = 4;
 const NODE_CLEANUP: usize = 5;
+const REPORTER: usize = 6;
 
 /// One right to one thing.
 type Cell = (String, String, String, String);
@@ -313,6 +351,16 @@ fn the_local_static_provisioner_has_exactly_the_rights_of_its_column() {
 }
 
 #[test]
+fn the_reporter_has_exactly_the_rights_of_its_column() {
+    let has = of_account(set("reports"), "rel-bindery-reporter");
+    compare("reports", &has, &expected(&[REPORTER], &[With::Nothing]));
+    let webhook = of_account(set("reports"), "rel-bindery");
+    let beside = [With::Nothing, With::Events, With::SelfSigned];
+    compare("reports", &webhook, &expected(&[WEBHOOK, 1], &beside));
+    assert_eq!(of_account(set("defaults"), "rel-bindery-reporter"), BTreeSet::new());
+}
+
+#[test]
 fn without_a_controller_nothing_writes() {
     let has = of_account(set("webhook-only"), "rel-bindery");
     compare("webhook-only", &has, &expected(&[WEBHOOK], &[With::Nothing, With::Events]));
@@ -428,7 +476,8 @@ fn without_roles_there_are_none() {
         2,
         "accounts of the webhook and the test"
     );
-    let local = "local.enabled=true,local.classes.a.hostDir=/mnt,rbac.create=false";
+    let local =
+        "local.enabled=true,local.classes.a.hostDir=/mnt,reports.enabled=true,rbac.create=false";
     let rendering = rendered(&["--set", local]);
     for kind in ["ClusterRole", "ClusterRoleBinding"] {
         assert_eq!(rendering.of_kind(kind).len(), 0, "{kind}");

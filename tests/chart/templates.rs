@@ -168,9 +168,14 @@ fn every_helper_is_used() {
 
 #[test]
 fn helm_finds_no_fault() {
-    for values in
-        [None, Some("monitoring-full"), Some("policy"), Some("local-pools"), Some("webhook-only")]
-    {
+    for values in [
+        None,
+        Some("monitoring-full"),
+        Some("policy"),
+        Some("local-pools"),
+        Some("webhook-only"),
+        Some("reports"),
+    ] {
         let file = values.map(|name| format!("tests/chart/sets/{name}.yaml"));
         let mut arguments = vec!["lint", "charts/bindery", "--strict"];
         if let Some(file) = &file {

@@ -7,7 +7,7 @@ use crate::control_plane::{lifetime, smoke};
 use crate::denials::{attacks, namespace_labels, policies, rules};
 use crate::installation::{certificates, install, overload};
 use crate::predictions::{
-    backup, check, ci, claim_templates, explain, node_loss, overrides, pictures, tutorial,
+    backup, check, ci, claim_templates, explain, node_loss, overrides, pictures, reports, tutorial,
 };
 use crate::runner::Case;
 use crate::tenant_isolation::{restricted, tenancy, volume_labels};
@@ -59,6 +59,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         tutorial::CASES,
         backup::CASES,
         overrides::CASES,
+        reports::CASES,
         pictures::CASES,
         volume_labels::CASES,
         namespace_labels::CASES,

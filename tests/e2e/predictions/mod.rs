@@ -8,4 +8,5 @@ pub(crate) mod explain;
 pub(crate) mod node_loss;
 pub(crate) mod overrides;
 pub(crate) mod pictures;
+pub(crate) mod reports;
 pub(crate) mod tutorial;

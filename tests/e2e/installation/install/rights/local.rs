@@ -75,7 +75,7 @@ fn the_local_static_provisioner_needs_what_the_chart_gives_it_and_no_more() {
 }
 
 /// The API server takes what these templates of the chart make, in a namespace of a Pod Security level.
-pub(super) fn apply(plane: &Plane, level: &str, set: &str, templates: &[&str]) {
+pub(crate) fn apply(plane: &Plane, level: &str, set: &str, templates: &[&str]) {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
         "name": NAME, "labels": {"pod-security.kubernetes.io/enforce": level}}});
     plane.request(ADMIN, Method::POST, "/api/v1/namespaces", Body::json(&namespace)).expect_ok();

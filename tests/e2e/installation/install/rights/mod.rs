@@ -14,6 +14,7 @@ use std::time::Duration;
 use hyper::Method;
 use serde_json::{Value, json};
 
+pub(crate) use self::local::apply;
 use self::scenario::{in_a_new_namespace, prebind, run_scenario};
 use super::site::{CHART, NAME, Site, installation};
 use crate::eventually::eventually;

@@ -22,6 +22,7 @@ const SOURCES: [&str; 12] = [
     "src/controller/trash/metrics.rs",
     "src/local/metrics.rs",
     "src/local/node_cleanup/metrics.rs",
+    "src/cli/reporter/metrics.rs",
 ];
 
 /// What the API server counts of webhooks (Kubernetes: `apiserver/pkg/admission/metrics`).

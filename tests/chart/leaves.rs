@@ -25,6 +25,8 @@ const MONITORED: &[&str] =
 
 const TRASH: &[&str] = &["--set", "trash.enabled=true"];
 
+const REPORTS: &[&str] = &["--set", "reports.enabled=true"];
+
 const LOCAL: &[&str] = &["--set", "local.enabled=true,local.classes.a.hostDir=/mnt"];
 
 /// Pools that the probe replaces.
@@ -109,6 +111,11 @@ const PROBES: &[Probe] = &[
     ("trash.soft", "true", TRASH),
     ("trash.overrides", r#"[{"namespaces": ["db"], "keep": "720h", "soft": true}]"#, TRASH),
     ("moves.resumeAfter", "\"5m\"", &[]),
+    ("reports.enabled", "true", &[]),
+    ("reports.interval", "\"10m\"", REPORTS),
+    ("reports.resources.requests.cpu", "\"1\"", REPORTS),
+    ("reports.resources.requests.memory", "\"1Gi\"", REPORTS),
+    ("reports.resources.limits.memory", "\"2Gi\"", REPORTS),
     ("local.enabled", "true", &["--set", "local.classes.a.hostDir=/mnt"]),
     ("local.classes", r#"{"b": {"hostDir": "/b"}}"#, LOCAL),
     ("local.pools", r#"[{"name": "p", "classes": {"a": {"hostDir": "/mnt"}}}]"#, POOLS),

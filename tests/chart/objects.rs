@@ -250,8 +250,11 @@ fn a_restart_leaves_no_gap() {
         for deployment in rendering.of_kind("Deployment") {
             let update = &deployment["spec"]["strategy"]["rollingUpdate"];
             assert_eq!(update, &json!({"maxSurge": 1, "maxUnavailable": 0}), "{name}");
-            assert!(deployment["spec"]["replicas"].as_u64() >= Some(2), "{name}");
             let pod = &deployment["spec"]["template"]["spec"];
+            // The reporter answers no one: what it scans an hour later is the same.
+            let is_reporter = pod["containers"][0]["name"] == "reporter";
+            let replicas = deployment["spec"]["replicas"].as_u64();
+            assert!(replicas >= Some(2) || (is_reporter && replicas == Some(1)), "{name}");
             let grace = pod["terminationGracePeriodSeconds"].as_u64().expect("a number");
             let container = &containers(pod)[0];
             let arguments = container["args"].as_array().expect("arguments");

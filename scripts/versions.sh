@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs what depends on Kubernetes itself against each version of it: the rules by every request type, the conditions of
-# the registrations, the real controllers and GitOps tools, the chart, and what check predicts. What a version answers
+# the registrations, the policies, the real controllers and GitOps tools, the chart, and what check predicts. What a version answers
 # is compared with what is on record of it (tests/e2e/api_server/versions), from which docs/reference/versions.md is made.
 #
 #   versions.sh [MINOR...]                     all versions, or these, as 1.34
@@ -17,7 +17,7 @@ own=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes v\([0-9]*\.[0-9]*\)\..*|\1|p' tes
 versions=("$@")
 ((${#versions[@]})) || mapfile -t versions < <({ echo "$own" && ls tests/kube/versions; } | sort -V)
 
-read -ra cases <<<"${CASES:-versions:: rules:: conversation:: storage_lifecycle:: no_false_denials:: install:: tenancy:: check::}"
+read -ra cases <<<"${CASES:-versions:: rules:: policies:: conversation:: storage_lifecycle:: no_false_denials:: install:: tenancy:: check::}"
 
 # Runs end-to-end cases on version $1.
 run() {

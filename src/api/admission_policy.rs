@@ -12,6 +12,8 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::policy_condition::{any_of, conjuncts};
+use super::policy_variables::{inlined, renamed, uses};
 use super::registration::NAME;
 use crate::rules::judging::actor::BREAK_GLASS;
 use crate::rules::judging::filter::not_control_plane;
@@ -133,15 +135,20 @@ fn policy(
     let metadata =
         ObjectMeta { name: Some(name.clone()), labels: Some(labels), ..ObjectMeta::default() };
     let violations: Vec<NamedViolation> =
-        texts.iter().flat_map(|judged| judged.violations(group.entry)).collect();
+        texts.iter().flat_map(|judged| judged.violations()).collect();
+    let variables = variables_of(texts, trusted);
     let validation = validation(&violations);
     let policy = ValidatingAdmissionPolicy {
         metadata: metadata.clone(),
         spec: Some(ValidatingAdmissionPolicySpec {
             failure_policy: Some(group.entry.failure_policy().to_owned()),
             match_constraints: Some(constraints(group.resource, texts)),
-            match_conditions: Some(conditions(own_controller)),
-            variables: Some(used_variables(texts, &validation, trusted)),
+            match_conditions: Some(vec![condition(
+                &violations,
+                &judged(group.entry, own_controller),
+                &variables,
+            )]),
+            variables: Some(used_variables(variables, &validation)),
             validations: Some(vec![validation]),
             ..ValidatingAdmissionPolicySpec::default()
         }),
@@ -160,19 +167,35 @@ fn policy(
 
 /// A violation as CEL of its policy.
 struct NamedViolation {
-    found: String,
+    /// What must hold, all of it.
+    found: Vec<String>,
     sentence: String,
 }
 
-/// The one validation of a policy: an API server takes as long for each as for what is in it, and reports the first
+/// The condition that a request is judged and has a violation.
+///
+/// An API server converts the objects of a request anew for each of matchConditions, validations, messages and audit
+/// annotations, and does the last three only for what the first let through: a request without a violation costs a third.
+/// Each condition costs for itself, so that there is one, and most requests end at what it begins with.
+fn condition(
+    violations: &[NamedViolation],
+    judged: &[String],
+    variables: &[(String, String)],
+) -> MatchCondition {
+    let found: Vec<Vec<String>> = violations.iter().map(|one| one.found.clone()).collect();
+    let found = inlined(&any_of(&found), variables);
+    let judged: String = judged.iter().map(|one| format!(" && ({one})")).collect();
+    MatchCondition { name: "has-violation".to_owned(), expression: format!("{found}{judged}") }
+}
+
+/// The one validation of a policy, which denies what the conditions let through: an API server reports the first
 /// violation alone.
 fn validation(violations: &[NamedViolation]) -> Validation {
-    let found: Vec<&str> = violations.iter().map(|one| one.found.as_str()).collect();
     let sentence = violations.iter().rev().fold("''".to_owned(), |others, one| {
-        format!("({}) ? {} : {others}", one.found, one.sentence)
+        format!("{} ? {} : {others}", one.found.join(" && "), one.sentence)
     });
     Validation {
-        expression: format!("!(({}))", found.join(") || (")),
+        expression: "false".to_owned(),
         message_expression: Some(sentence),
         reason: Some("Forbidden".to_owned()),
         message: None,
@@ -187,18 +210,13 @@ impl JudgedText {
         of_resource.map(|one| spelling(one.resource, one.operation)).collect()
     }
 
-    fn violations(self, entry: Entry) -> impl Iterator<Item = NamedViolation> {
+    fn violations(self) -> impl Iterator<Item = NamedViolation> {
         let mut scope = vec![self.types()];
-        // `guard` judges the control plane too.
-        if entry == Entry::Advise {
-            scope.push("!variables.isControlPlane".to_owned());
-        }
         if self.rule.options.terminating == Terminating::Passes {
             scope.push("!variables.isTerminating".to_owned());
         }
-        let scope = scope.join(" && ");
         self.violations.iter().map(move |violation| NamedViolation {
-            found: self.named(&format!("{scope} && ({})", violation.found)),
+            found: scope.iter().cloned().chain(conjuncts(&self.named(violation.found))).collect(),
             sentence: self.named(&sentence(self.rule.id, violation.sentence)),
         })
     }
@@ -246,61 +264,42 @@ fn constraints(resource: Resource, texts: &[JudgedText]) -> MatchResources {
     }
 }
 
-fn conditions(own_controller: &str) -> Vec<MatchCondition> {
-    let condition =
-        |name: &str, expression: String| MatchCondition { name: name.to_owned(), expression };
-    vec![
-        condition(
-            "not-break-glass",
-            format!("!('{BREAK_GLASS}' in request.userInfo.?groups.orValue([]))"),
-        ),
-        condition(
-            "not-own-controller",
-            format!("request.userInfo.?username.orValue('') != '{}'", escaped(own_controller)),
-        ),
-    ]
+/// Whose requests a policy judges: CEL, all of which holds for them.
+fn judged(entry: Entry, own_controller: &str) -> Vec<String> {
+    let mut judged = vec![
+        format!("!('{BREAK_GLASS}' in request.userInfo.?groups.orValue([]))"),
+        format!("request.userInfo.?username.orValue('') != '{}'", escaped(own_controller)),
+    ];
+    // `guard` judges the control plane too.
+    if entry == Entry::Advise {
+        judged.push(not_control_plane().expression);
+    }
+    judged
 }
 
-/// The variables that the validation uses, in the order in which they build on each other.
-fn used_variables(
-    texts: &[JudgedText],
-    validation: &Validation,
-    trusted: &Trusted,
-) -> Vec<Variable> {
+/// The variables that the rules may use, in the order in which they build on each other.
+fn variables_of(texts: &[JudgedText], trusted: &Trusted) -> Vec<(String, String)> {
     let own = texts.iter().flat_map(|judged| {
         let variables = judged.text.variables.iter();
         variables.map(|(name, cel)| (judged.own_name(name), judged.named(cel)))
     });
-    let others = not_control_plane().expression;
-    let common = variables(trusted, &others).into_iter().map(|(name, cel)| (name.to_owned(), cel));
-    let all: Vec<(String, String)> = common.chain(own).collect();
-    let sentence = validation.message_expression.clone().unwrap_or_default();
-    let mut used = vec![validation.expression.clone(), sentence];
+    let common = variables(trusted).into_iter().map(|(name, cel)| (name.to_owned(), cel));
+    common.chain(own).collect()
+}
+
+/// Those that the validation uses.
+fn used_variables(all: Vec<(String, String)>, validation: &Validation) -> Vec<Variable> {
+    let mut used = vec![validation.message_expression.clone().unwrap_or_default()];
     let mut kept = Vec::new();
     for (name, expression) in all.into_iter().rev() {
         let is_new = !kept.iter().any(|one: &Variable| one.name == name);
-        if is_new && used.iter().any(|cel| renamed(cel, &name, "") != *cel) {
+        if is_new && used.iter().any(|cel| uses(cel, &name)) {
             used.push(expression.clone());
             kept.push(Variable { name, expression });
         }
     }
     kept.reverse();
     kept
-}
-
-/// Returns CEL in which the variable `name` is called `new`.
-fn renamed(cel: &str, name: &str, new: &str) -> String {
-    let called = format!("variables.{name}");
-    let mut out = String::new();
-    let mut rest = cel;
-    while let Some((before, after)) = rest.split_once(&called) {
-        out.push_str(before);
-        let is_whole = !after.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_');
-        out.push_str(if is_whole { "variables." } else { &called });
-        out.push_str(if is_whole { new } else { "" });
-        rest = after;
-    }
-    out + rest
 }
 
 #[cfg(test)]
@@ -359,12 +358,8 @@ mod tests {
             let names: BTreeSet<&str> = variables.iter().map(|one| one.name.as_str()).collect();
             assert_eq!(used, names, "{:?}", one.policy.metadata.name);
             assert_eq!(names.len(), variables.len(), "{:?}", one.policy.metadata.name);
+            let conditions = serde_json::to_string(&spec.match_conditions).unwrap();
+            assert!(!conditions.contains("variables."), "{conditions}");
         }
-    }
-
-    #[test]
-    fn a_variable_is_renamed_by_its_whole_name() {
-        let cel = "variables.name + variables.names + variables.name";
-        assert_eq!(renamed(cel, "name", "a"), "variables.a + variables.names + variables.a");
     }
 }

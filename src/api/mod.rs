@@ -26,6 +26,8 @@ pub mod our_annotations;
 pub mod patch;
 pub mod placed_pod;
 pub mod pods;
+mod policy_condition;
+mod policy_variables;
 pub mod quantity;
 pub mod registration;
 pub mod review;

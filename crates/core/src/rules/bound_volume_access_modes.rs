@@ -38,7 +38,8 @@ pub(super) static RULE: Rule = Rule {
                 ("after", "variables.listedNow == '' ? 'none' : variables.listedNow"),
             ],
             violations: &[PolicyViolation {
-                found: "variables.isBound && !sets.equivalent(oldObject.spec.?accessModes.orValue([]), \
+                found: "variables.isBound && oldObject.spec.?accessModes != object.spec.?accessModes && \
+                    !sets.equivalent(oldObject.spec.?accessModes.orValue([]), \
                     object.spec.?accessModes.orValue([]))",
                 sentence: "spec.accessModes of bound PV \"{name}\" would change from {before} to {after}; PVC \
                     \"{claim}\" would get the new modes, and several nodes could write its disk, or none; keep \

@@ -26,7 +26,8 @@ pub(super) static RULE: Rule = Rule {
                 ("after", "string(object.spec.?capacity.?storage.orValue('0'))"),
             ],
             violations: &[PolicyViolation {
-                found: "variables.isBound && quantity(variables.after).compareTo(quantity(variables.before)) < 0",
+                found: "variables.isBound && variables.before != variables.after && \
+                    quantity(variables.after).compareTo(quantity(variables.before)) < 0",
                 sentence: "spec.capacity.storage of bound PV \"{name}\" would shrink from {before} to {after}; the \
                     disk does not shrink, and the PVC still reports {before}; keep {before}",
             }],

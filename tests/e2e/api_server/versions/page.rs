@@ -25,11 +25,13 @@ pub(super) fn page(records: &Records) -> String {
          if one of them fails:\n\n\
          * every rule and every mutation, by every request type that can carry its hazard ([routes.md](routes.md));\n\
          * every matchCondition, compared with the decision of the code;\n\
+         * every ValidatingAdmissionPolicy, on the examples of its rules and on random changes ([policies.md](policies.md)), and \
+         the types of its expressions;\n\
          * Kubernetes' own controllers and GitOps tools beside Bindery, and a webhook that is dead or hangs;\n\
          * tenancy, with Kubernetes' own binder;\n\
          * the chart: installed, upgraded and removed under load, with restarts, renewals and outages;\n\
          * the predictions of `check`, compared with the answers of the API server.\n\n\
-         `routes.md` and the predictions of `check` are about Kubernetes {REFERENCE}. Each table below lists only what \
+         `routes.md`, `policies.md` and the predictions of `check` are about Kubernetes {REFERENCE}. Each table below lists only what \
          differs between versions.\n",
         releases(records),
     );
@@ -40,9 +42,10 @@ pub(super) fn page(records: &Records) -> String {
 }
 
 /// The sections in their order. The release has a table of its own, at the head.
-const SECTIONS: [Topic; 7] = [
+const SECTIONS: [Topic; 8] = [
     Topic::RequestTypes,
     Topic::Conditions,
+    Topic::Policies,
     Topic::Predictions,
     Topic::Answers,
     Topic::Gates,
@@ -61,6 +64,10 @@ fn introduction(topic: Topic) -> (&'static str, &'static str) {
         Topic::Conditions => {
             ("matchConditions", "The CEL expressions of each webhook that the API server accepts.")
         }
+        Topic::Policies => (
+            "ValidatingAdmissionPolicies",
+            "The requests of the rules' examples that the policies of `bindery generate policies` deny, without the webhook.",
+        ),
         Topic::Predictions => (
             "Predictions of check",
             "Random PVs and PVCs, most of them invalid. The API server denies those that `check` predicts, and no other.",

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::plane::Plane;
 use crate::plane::persona::ADMIN;
 
-/// The version that `docs/reference/routes.md`, the recorded conversation and the predictions of `check` are about. Other
+/// The version that `docs/reference/routes.md`, `docs/reference/policies.md`, the recorded conversation and the predictions of `check` are about. Other
 /// versions are compared with it.
 pub(crate) const REFERENCE: &str = "1.36";
 
@@ -33,6 +33,8 @@ pub(crate) enum Topic {
     Conditions,
     /// Cells of the table of rules and request types that are not as in `docs/reference/routes.md`.
     RequestTypes,
+    /// Cells of the table of rules and their ValidatingAdmissionPolicies that are not as in `docs/reference/policies.md`.
+    Policies,
     /// Objects of which `check` predicts another answer than the server gives.
     Predictions,
     /// Replies that are not as in the recorded conversation.

@@ -2,6 +2,7 @@
 
 mod latency;
 mod page;
+mod parameters;
 mod random;
 mod types;
 mod verdicts;
@@ -18,11 +19,12 @@ use super::rules::{Run, Stage, fire, shot};
 use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Plane};
-use crate::runner::{Case, case};
+use crate::runner::{Case, alone, case};
 
 use super::rules::Route;
 use bindery::rules::Send;
-use latency::policies_cost_a_request_about_as_much_as_the_webhook;
+use latency::policies_cost_a_request_less_than_the_webhook;
+use parameters::volumes_as_parameters_cost_a_claim_by_their_number;
 use random::policies_deny_random_changes_as_their_rules_do;
 use types::the_types_of_every_expression_are_right;
 use verdicts::each_policy_denies_what_its_form_says;
@@ -31,7 +33,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(each_policy_denies_what_its_form_says),
     case!(the_types_of_every_expression_are_right),
     case!(policies_deny_random_changes_as_their_rules_do),
-    case!(policies_cost_a_request_about_as_much_as_the_webhook),
+    alone!(policies_cost_a_request_less_than_the_webhook),
+    alone!(volumes_as_parameters_cost_a_claim_by_their_number),
 ];
 
 /// The group of both kinds.

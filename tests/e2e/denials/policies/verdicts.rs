@@ -7,6 +7,7 @@ use bindery::rules::{Example, Mode, PolicyForm, RULES, Rule};
 
 use super::page::{self, Row};
 use super::{apply, await_force};
+use crate::api_server::versions::record::{self, Topic, version};
 use crate::denials::rules::{Run, Stage, asker, fire, persona, routes_of, shot};
 use crate::plane::{Peers, Plane, Reply};
 
@@ -16,7 +17,7 @@ pub(super) fn each_policy_denies_what_its_form_says() {
     let mut wrong = Vec::new();
     // What warns by default denies here, so that a warning is seen.
     let insisting = RULES.iter().map(|rule| (rule.id, Mode::Deny)).collect();
-    on_a_plane(&insisting, |stage| {
+    let version = on_a_plane(&insisting, |stage| {
         for rule in RULES.iter().filter(|rule| !rule.policy.texts().is_empty()) {
             let row = rows.entry(rule.id).or_default();
             for example in rule.denied {
@@ -34,16 +35,19 @@ pub(super) fn each_policy_denies_what_its_form_says() {
         }
     });
     wrong.extend(RULES.iter().filter_map(|rule| differs(rule, &rows[rule.id])));
-    page::verify(&rows, &mut wrong);
+    let facts = page::verify(&version, &rows, &mut wrong);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    record::verify(&version, Topic::Policies, &facts);
 }
 
-fn on_a_plane(modes: &BTreeMap<&str, Mode>, play: impl FnOnce(&mut Stage<'_>)) {
+/// Returns the version of Kubernetes.
+fn on_a_plane(modes: &BTreeMap<&str, Mode>, play: impl FnOnce(&mut Stage<'_>)) -> String {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let mut stage = Stage::on(&plane);
     apply(&plane, modes);
     await_force(&mut stage);
     play(&mut stage);
+    version(&plane)
 }
 
 /// Makes a change that its rule denies. Returns what is wrong with the sentence of the policy.

@@ -86,9 +86,9 @@ pub struct PolicyViolation {
     pub sentence: &'static str,
 }
 
-/// Returns the variables that every policy may use, by name and CEL, in the order in which they build on each other. `others`
-/// is CEL that holds for requests which are not the work of the control plane.
-pub fn variables(trusted: &Trusted, others: &str) -> Vec<(&'static str, String)> {
+/// Returns the variables that every policy may use, by name and CEL, in the order in which they build on each
+/// other.
+pub fn variables(trusted: &Trusted) -> Vec<(&'static str, String)> {
     let quoted = |names: &[&str]| {
         let quoted = names.iter().map(|name| format!("'{}'", escaped(name)));
         format!("[{}]", quoted.collect::<Vec<_>>().join(", "))
@@ -102,7 +102,6 @@ pub fn variables(trusted: &Trusted, others: &str) -> Vec<(&'static str, String)>
         ("user", "request.userInfo.?username.orValue('')".to_owned()),
         // `UPDATE status`: the operation, and the part of the object that it writes.
         ("requestType", "request.operation + ' ' + request.?subResource.orValue('')".to_owned()),
-        ("isControlPlane", format!("!({others})")),
         (
             "isTerminating",
             "request.operation != 'CREATE' && oldObject.metadata.?deletionTimestamp.hasValue()"
@@ -192,7 +191,7 @@ mod tests {
 
     #[test]
     fn each_sentence_names_variables_that_exist() {
-        let common = variables(&Trusted::default(), "true");
+        let common = variables(&Trusted::default());
         for rule in RULES {
             for text in rule.policy.texts() {
                 for violation in text.violations.iter().chain(text.warnings) {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use bindery::rules::judging::policy_form::BY_PHASE;
 use bindery::rules::mutations::MUTATIONS;
 use bindery::rules::{PolicyForm, RULES, Rule, TENANT_LABEL, find};
 use bindery_sim::SeededRng;
@@ -81,8 +82,13 @@ fn denies_all(rule: &Rule) -> bool {
     matches!(rule.policy, PolicyForm::Exact(_) | PolicyForm::Stricter(..))
 }
 
+/// Also one that denies less may take a PV for a bound one whose PVC is gone.
 fn denies_more(rule: &Rule) -> bool {
-    matches!(rule.policy, PolicyForm::Stricter(..))
+    match rule.policy {
+        PolicyForm::Stricter(..) => true,
+        PolicyForm::Partial(_, reason) => reason.contains(BY_PHASE),
+        PolicyForm::Exact(_) | PolicyForm::NotExpressible(_) => false,
+    }
 }
 
 /// The rule whose policy denies a change, which is made.

@@ -82,9 +82,9 @@ installation: kube
 peers: kube
 	$(CARGO_TEST) --test e2e -- --strict --full provisioners::
 
-# What depends on Kubernetes itself, on each version of it that tests/kube builds: rules, conditions, controllers, chart
-# and what check predicts. VERSIONS=1.34 picks some versions, CASES=name some cases; BINDERY_GENERATE=1 records what
-# the versions answer and writes docs/reference/versions.md.
+# What depends on Kubernetes itself, on each version of it that tests/kube builds: rules, conditions, policies,
+# controllers, chart and what check predicts. VERSIONS=1.34 picks some versions, CASES=name some cases;
+# BINDERY_GENERATE=1 records what the versions answer and writes docs/reference/versions.md.
 versions: export CASES := $(CASES)
 versions: kube
 	scripts/versions.sh $(VERSIONS)
@@ -194,4 +194,4 @@ generate: kube
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test conformance the_page_is_current
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test pages current -- --test-threads=1
 	BINDERY_GENERATE=1 $(MAKE) --no-print-directory e2e \
-		CASES="every_rule_denies_every_request_type each_policy_denies_what_its_form_says the_real_server_still_answers_as_recorded"
+		CASES="every_rule_denies_every_request_type each_policy_denies_what_its_form_says volumes_as_parameters_cost the_real_server_still_answers_as_recorded"

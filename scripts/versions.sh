@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs what depends on Kubernetes itself against each version of it: the rules by every request type, the conditions of
-# the registrations, the policies, the real controllers and GitOps tools, the chart, and what check predicts. What a version answers
-# is compared with what is on record of it (tests/e2e/api_server/versions), from which docs/reference/versions.md is made.
+# the registrations, the policies, the real controllers and GitOps tools, the chart, and what check predicts. What a
+# version answers is compared with what is on record of it (tests/e2e/api_server/versions), from which
+# docs/reference/versions.md is made.
 #
 #   versions.sh [MINOR...]                     all versions, or these, as 1.34
 #   BINDERY_GENERATE=1 versions.sh [MINOR...]  records what they answer, and writes the page

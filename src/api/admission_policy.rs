@@ -18,6 +18,7 @@ use super::registration::NAME;
 use crate::rules::judging::actor::BREAK_GLASS;
 use crate::rules::judging::filter::not_control_plane;
 use crate::rules::judging::policy_form::{escaped, sentence, variables};
+use crate::rules::judging::volume_parameters::MAY_GET_VOLUME;
 use crate::rules::{
     Endpoint, Mode, Operation, Policy, PolicyText, PolicyViolation, RULES, Resource, Rule,
     Terminating, Trusted, spelling,
@@ -46,7 +47,12 @@ pub fn admission_policies(decisions: &Policy, own_controller: &str) -> Vec<Admis
             continue;
         };
         for text in rule.policy.texts() {
-            let group = |action| Group { entry: entry(rule), resource: text.resource, action };
+            let group = |action| Group {
+                entry: entry(rule),
+                resource: text.resource,
+                action,
+                has_volumes: false,
+            };
             let judged = |violations| JudgedText { rule, text, violations };
             groups.entry(group(action)).or_default().push(judged(text.violations));
             if !text.warnings.is_empty() {
@@ -63,15 +69,17 @@ pub fn admission_policies(decisions: &Policy, own_controller: &str) -> Vec<Admis
 /// What the violations of one policy have in common. An API server reads the objects of a request anew for each policy that
 /// looks at it, so that one for each rule would cost several times as much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Group {
-    entry: Entry,
-    resource: Resource,
-    action: &'static str,
+pub(super) struct Group {
+    pub(super) entry: Entry,
+    pub(super) resource: Resource,
+    pub(super) action: &'static str,
+    /// Whether the PVs are its parameters.
+    pub(super) has_volumes: bool,
 }
 
 /// The webhook that judges the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Entry {
+pub(super) enum Entry {
     /// What can lose bound data: a request is denied if an expression fails.
     Guard,
     /// The rest: it passes then.
@@ -94,7 +102,7 @@ impl Entry {
     }
 }
 
-fn entry(rule: &Rule) -> Entry {
+pub(super) fn entry(rule: &Rule) -> Entry {
     let is_closed = |endpoint| matches!(endpoint, Endpoint::Guard | Endpoint::Tenancy);
     if rule.request_types.iter().any(|request| is_closed(request.endpoint)) {
         Entry::Guard
@@ -104,7 +112,7 @@ fn entry(rule: &Rule) -> Entry {
 }
 
 /// What a binding does in a mode; nothing where the rule is off.
-fn action(mode: Mode) -> Option<&'static str> {
+pub(super) fn action(mode: Mode) -> Option<&'static str> {
     match mode {
         Mode::Deny => Some("Deny"),
         Mode::Warn => Some("Warn"),
@@ -115,13 +123,13 @@ fn action(mode: Mode) -> Option<&'static str> {
 
 /// Violations of a rule on one resource.
 #[derive(Clone, Copy)]
-struct JudgedText {
-    rule: &'static Rule,
-    text: &'static PolicyText,
-    violations: &'static [PolicyViolation],
+pub(super) struct JudgedText {
+    pub(super) rule: &'static Rule,
+    pub(super) text: &'static PolicyText,
+    pub(super) violations: &'static [PolicyViolation],
 }
 
-fn policy(
+pub(super) fn policy(
     group: Group,
     texts: &[JudgedText],
     trusted: &Trusted,
@@ -145,7 +153,7 @@ fn policy(
             match_constraints: Some(constraints(group.resource, texts)),
             match_conditions: Some(vec![condition(
                 &violations,
-                &judged(group.entry, own_controller),
+                &judged(group, own_controller),
                 &variables,
             )]),
             variables: Some(used_variables(variables, &validation)),
@@ -184,8 +192,9 @@ fn condition(
 ) -> MatchCondition {
     let found: Vec<Vec<String>> = violations.iter().map(|one| one.found.clone()).collect();
     let found = inlined(&any_of(&found), variables);
-    let judged: String = judged.iter().map(|one| format!(" && ({one})")).collect();
-    MatchCondition { name: "has-violation".to_owned(), expression: format!("{found}{judged}") }
+    let judged = judged.iter().map(|one| format!("({one})"));
+    let all: Vec<String> = std::iter::once(found).chain(judged).collect();
+    MatchCondition { name: "has-violation".to_owned(), expression: all.join(" && ") }
 }
 
 /// The one validation of a policy, which denies what the conditions let through: an API server reports the first
@@ -265,14 +274,17 @@ fn constraints(resource: Resource, texts: &[JudgedText]) -> MatchResources {
 }
 
 /// Whose requests a policy judges: CEL, all of which holds for them.
-fn judged(entry: Entry, own_controller: &str) -> Vec<String> {
+fn judged(group: Group, own_controller: &str) -> Vec<String> {
     let mut judged = vec![
         format!("!('{BREAK_GLASS}' in request.userInfo.?groups.orValue([]))"),
         format!("request.userInfo.?username.orValue('') != '{}'", escaped(own_controller)),
     ];
     // `guard` judges the control plane too.
-    if entry == Entry::Advise {
+    if group.entry == Entry::Advise {
         judged.push(not_control_plane().expression);
+    }
+    if group.has_volumes {
+        judged.push(MAY_GET_VOLUME.to_owned());
     }
     judged
 }

@@ -27,6 +27,7 @@ pub mod patch;
 pub mod placed_pod;
 pub mod pods;
 mod policy_condition;
+pub mod policy_parameters;
 mod policy_variables;
 pub mod quantity;
 pub mod registration;

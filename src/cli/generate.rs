@@ -10,10 +10,13 @@ use serde_json::{Value, json};
 
 use super::args::{Bindery, Generate, GenerateArgs, Notation, PoliciesArgs, WebhooksArgs};
 use super::exit::{Exit, Failure};
+use super::output::eprint_line;
 use super::{completion, files, manual, reference, render};
 use crate::api::admission_policy::admission_policies;
+use crate::api::policy_parameters::volume_policies;
 use crate::api::registration::{Registration, WebhookTarget, fail_open};
 use crate::rules::judging::parameters::guarded_labels;
+use crate::rules::judging::volume_parameters::VOLUMES_MAX;
 
 /// Runs the command.
 pub fn run(arguments: &GenerateArgs) -> Result<Exit, Failure> {
@@ -57,7 +60,14 @@ fn webhooks(arguments: &WebhooksArgs) -> Result<String, Failure> {
 /// The policies and their bindings, under the modes of the configuration.
 fn policies(arguments: &PoliciesArgs) -> Result<String, Failure> {
     let configuration = files::configuration(arguments.config.as_deref())?;
-    let made = admission_policies(&configuration.policy, &configuration.own_controller);
+    let mut made = admission_policies(&configuration.policy, &configuration.own_controller);
+    if arguments.volumes_as_parameters {
+        made.extend(volume_policies(&configuration.policy, &configuration.own_controller));
+        eprint_line(&format!(
+            "each creation of a PVC now waits for each PV of the cluster, about 0.1 ms; apply this in a cluster of at most \
+             {VOLUMES_MAX} PVs"
+        ));
+    }
     match arguments.output {
         Notation::Json => {
             let items = made.iter().flat_map(|one| [json!(one.policy), json!(one.binding)]);

@@ -6,16 +6,19 @@ use serde_json::{Value, json};
 
 use super::check_result::CheckResult;
 use super::installation::{Found, InspectedInstallation};
-use crate::api::admission_policy::{LABELS, admission_policies};
+use crate::api::admission_policy::{AdmissionPolicy, LABELS, admission_policies};
+use crate::api::policy_parameters::volume_policies;
 use crate::cli::exit::Failure;
+use crate::rules::Policy;
 
 const CHECK: &str = "policies";
 
 /// What of a policy is compared: what is not set there, the API server fills in.
-const POLICY_PARTS: [&str; 5] = [
+const POLICY_PARTS: [&str; 6] = [
     "/spec/failurePolicy",
     "/spec/matchConditions",
     "/spec/matchConstraints/resourceRules",
+    "/spec/paramKind",
     "/spec/variables",
     "/spec/validations",
 ];
@@ -48,10 +51,22 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Option<CheckRe
         let text = "what the ValidatingAdmissionPolicies have to be is not known, as the configuration cannot be read";
         return Ok(Some(CheckResult::unknown(CHECK, text)));
     };
-    let wanted = admission_policies(&configuration.policy, &configuration.own_controller);
-    let wanted: Vec<(Value, Value)> =
-        wanted.iter().map(|one| (json!(one.policy), json!(one.binding))).collect();
+    let found: Vec<&Value> = policies.iter().chain(&bindings).collect();
+    let wanted = expected(&configuration.policy, &configuration.own_controller, &found);
     Ok(Some(compared(&wanted, &policies, &bindings)))
+}
+
+/// The policies and their bindings. Those that have PVs as parameters are wanted where there is one of them.
+fn expected(decisions: &Policy, own_controller: &str, found: &[&Value]) -> Vec<(Value, Value)> {
+    let mut made = admission_policies(decisions, own_controller);
+    let with_volumes = volume_policies(decisions, own_controller);
+    let is_there = |one: &AdmissionPolicy| {
+        found.iter().any(|found| found["metadata"]["name"] == one.binding.spec.policy_name.as_str())
+    };
+    if with_volumes.iter().any(is_there) {
+        made.extend(with_volumes);
+    }
+    made.iter().map(|one| (json!(one.policy), json!(one.binding))).collect()
 }
 
 /// The policies or bindings that are labelled as ours; nothing if they may not be listed.
@@ -119,7 +134,6 @@ fn is_narrowed(found: &Value) -> bool {
 mod tests {
     use super::super::check_result::CheckOutcome;
     use super::*;
-    use crate::rules::Policy;
 
     fn wanted() -> Vec<(Value, Value)> {
         let made = admission_policies(&Policy::default(), "me");
@@ -168,5 +182,18 @@ mod tests {
         let selecting =
             edit(&|_, bindings| bindings[0]["spec"]["matchResources"] = json!({"x": 1}));
         assert!(selecting.contains(&format!("{name} differs")), "{selecting}");
+    }
+
+    #[test]
+    fn policies_with_volumes_are_wanted_where_there_is_one() {
+        let wanted = |name: &str| {
+            let found = json!({"metadata": {"name": name}});
+            expected(&Policy::default(), "me", &[&found]).len()
+        };
+        let others = wanted("bindery-advise-persistentvolumeclaims-deny");
+        assert_eq!(others, admission_policies(&Policy::default(), "me").len());
+        let with_volumes = wanted("bindery-volumes-advise-persistentvolumeclaims-deny");
+        assert_eq!(with_volumes, others + volume_policies(&Policy::default(), "me").len());
+        assert!(with_volumes > others);
     }
 }

@@ -19,7 +19,10 @@ pub(super) static RULE: Rule = Rule {
         instead: "Request only access modes that the PV has. If both name each other, they are bound anyway: a \
             warning.",
     },
-    policy: PolicyForm::NotExpressible("It compares a PV with a PVC, and a request shows one of the two."),
+    policy: PolicyForm::NotExpressible(
+        "It compares a PV with a PVC, and a request shows one of the two. With `--volumes-as-parameters`, a policy denies \
+         it where a PVC names a PV.",
+    ),
     denied: pairings!(
         "pairing a PV with a PVC for more access modes",
         "volume pv-a 10Gi RWO",

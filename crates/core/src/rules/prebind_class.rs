@@ -20,7 +20,10 @@ pub(super) static RULE: Rule = Rule {
         instead: "Use the same StorageClass for PV and PVC. A PV and a PVC without a StorageClass match each \
             other.",
     },
-    policy: PolicyForm::NotExpressible("It compares a PV with a PVC, and a request shows one of the two."),
+    policy: PolicyForm::NotExpressible(
+        "It compares a PV with a PVC, and a request shows one of the two. With `--volumes-as-parameters`, a policy denies \
+         it where a PVC names a PV.",
+    ),
     denied: pairings!(
         "pairing two StorageClasses",
         "volume pv-a 10Gi RWO class=slow",

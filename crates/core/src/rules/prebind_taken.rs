@@ -20,7 +20,10 @@ pub(super) static RULE: Rule = Rule {
         instead: "Name an available PV, or let the binder choose. The message about a PVC does not reveal \
             anything about the PV: ask your platform team.",
     },
-    policy: PolicyForm::NotExpressible("It compares a PV with a PVC, and a request shows one of the two."),
+    policy: PolicyForm::NotExpressible(
+        "It compares a PV with a PVC, and a request shows one of the two. With `--volumes-as-parameters`, a policy denies \
+         it where a PVC names a PV.",
+    ),
     denied: &[
         Example::new("naming a PV that another PVC has")
             .given(PAIR)

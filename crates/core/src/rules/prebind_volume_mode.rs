@@ -17,7 +17,10 @@ pub(super) static RULE: Rule = Rule {
         consequence: "The PVC stays Pending, or the two are bound and no pod can start with them.",
         instead: "Set the same spec.volumeMode on PV and PVC.",
     },
-    policy: PolicyForm::NotExpressible("It compares a PV with a PVC, and a request shows one of the two."),
+    policy: PolicyForm::NotExpressible(
+        "It compares a PV with a PVC, and a request shows one of the two. With `--volumes-as-parameters`, a policy denies \
+         it where a PVC names a PV.",
+    ),
     denied: pairings!(
         "pairing a device with a PVC for a file system",
         "volume pv-a 10Gi RWO class=none-such mode=Block",

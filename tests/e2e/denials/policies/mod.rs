@@ -6,6 +6,7 @@ mod parameters;
 mod random;
 mod types;
 mod verdicts;
+mod volumes;
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -28,9 +29,11 @@ use parameters::volumes_as_parameters_cost_a_claim_by_their_number;
 use random::policies_deny_random_changes_as_their_rules_do;
 use types::the_types_of_every_expression_are_right;
 use verdicts::each_policy_denies_what_its_form_says;
+use volumes::policies_with_volumes_deny_what_their_rules_do;
 
 pub(crate) const CASES: &[Case] = &[
     case!(each_policy_denies_what_its_form_says),
+    case!(policies_with_volumes_deny_what_their_rules_do),
     case!(the_types_of_every_expression_are_right),
     case!(policies_deny_random_changes_as_their_rules_do),
     alone!(policies_cost_a_request_less_than_the_webhook),
@@ -42,6 +45,20 @@ const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// Creates the policies under these modes, and returns them once they are in force.
 fn apply(plane: &Plane, modes: &BTreeMap<&str, Mode>) -> Vec<Value> {
+    apply_with(plane, modes, &[])
+}
+
+/// The same with more arguments of the command.
+fn apply_with(plane: &Plane, modes: &BTreeMap<&str, Mode>, more: &[&str]) -> Vec<Value> {
+    let items = generated(modes, more);
+    for item in &items {
+        create(plane, item);
+    }
+    items
+}
+
+/// What the command prints.
+fn generated(modes: &BTreeMap<&str, Mode>, more: &[&str]) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.json");
     let modes: BTreeMap<_, _> = modes.iter().map(|(id, mode)| (*id, mode.as_str())).collect();
@@ -52,16 +69,18 @@ fn apply(plane: &Plane, modes: &BTreeMap<&str, Mode>) -> Vec<Value> {
     )
     .unwrap();
     let arguments = ["generate", "policies", "-o", "json", "--config", file.to_str().unwrap()];
-    let output = Command::new(env!("CARGO_BIN_EXE_bindery")).args(arguments).output().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bindery"));
+    let output = command.args(arguments).args(more).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let mut list: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let items: Vec<Value> = serde_json::from_value(list["items"].take()).unwrap();
-    for item in &items {
-        let path = path_of(item);
-        let (collection, _) = path.rsplit_once('/').unwrap();
-        plane.request(ADMIN, Method::POST, collection, Body::json(item)).expect_ok();
-    }
-    items
+    serde_json::from_value(list["items"].take()).unwrap()
+}
+
+/// Creates a policy or a binding.
+fn create(plane: &Plane, item: &Value) {
+    let path = path_of(item);
+    let (collection, _) = path.rsplit_once('/').unwrap();
+    plane.request(ADMIN, Method::POST, collection, Body::json(item)).expect_ok();
 }
 
 /// The path of a policy or a binding.

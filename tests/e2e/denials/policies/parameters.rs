@@ -1,22 +1,24 @@
 //! What a PVC waits for a policy that has the PVs as parameters, so that it can compare the PVC with the PV that it names.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bindery::rules::judging::volume_parameters::VOLUMES_MAX;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::{GROUP, page};
+use super::{generated, page};
 use crate::denials::rules::Stage;
 use crate::eventually::eventually;
-use crate::plane::persona::{ADMIN, ARRANGER, TENANT};
+use crate::plane::persona::{ARRANGER, VOLUME_VIEWER};
 use crate::plane::{Body, Peers, Plane, Reply};
 use crate::runner::extent;
 
 /// PVs in the cluster, and requests of each kind; those of the last take long and are made in a full run.
-const STAGES: [(usize, usize); 4] = [(0, 100), (100, 100), (1_000, 30), (10_000, 10)];
+const STAGES: [(usize, usize); 4] = [(0, 100), (VOLUMES_MAX, 100), (1_000, 30), (10_000, 10)];
 
 /// Which PVs a binding selects; a PVC has this label to be judged by it.
 const BINDINGS: [&str; 2] = ["none", "all"];
@@ -50,41 +52,23 @@ pub(super) fn volumes_as_parameters_cost_a_claim_by_their_number() {
     page::verify_parameters(&table, extent().is_full);
 }
 
-/// The policy, with a condition that keeps what it does for one PV small, and its bindings.
+/// The policy of rules that deny, with a binding for each of [`BINDINGS`].
 fn create_policy(plane: &Plane) {
-    let policy = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": "parameters"},
-        "spec": {
-            "failurePolicy": "Fail",
-            "paramKind": {"apiVersion": "v1", "kind": "PersistentVolume"},
-            "matchConstraints": {"resourceRules": [{
-                "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["persistentvolumeclaims"],
-            }]},
-            "matchConditions": [{
-                "name": "names-it",
-                "expression": "object.spec.?volumeName.orValue('') == params.metadata.name",
-            }],
-            "validations": [{
-                "expression": "object.spec.?storageClassName.orValue('') == params.spec.?storageClassName.orValue('')",
-            }],
-        },
-    });
-    let path = format!("{GROUP}/validatingadmissionpolicies");
-    plane.request(ADMIN, Method::POST, &path, Body::json(&policy)).expect_ok();
+    let items = generated(&BTreeMap::new(), &["--volumes-as-parameters"]);
+    let with_volumes = |item: &&Value| {
+        item["metadata"]["name"].as_str().unwrap_or_default().starts_with("bindery-volumes-")
+    };
+    let items: Vec<&Value> = items.iter().filter(with_volumes).collect();
+    let [policy, binding] = items.as_slice() else { panic!("{items:?}") };
+    super::create(plane, policy);
     for selected in BINDINGS {
         let labels = if selected == "all" { json!({}) } else { json!({"none": "has-it"}) };
-        let binding = json!({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
-            "metadata": {"name": format!("parameters-{selected}")},
-            "spec": {
-                "policyName": "parameters", "validationActions": ["Deny"],
-                "paramRef": {"selector": {"matchLabels": labels}, "parameterNotFoundAction": "Allow"},
-                "matchResources": {"objectSelector": {"matchLabels": {"judged": selected}}},
-            },
-        });
-        let path = format!("{GROUP}/validatingadmissionpolicybindings");
-        plane.request(ADMIN, Method::POST, &path, Body::json(&binding)).expect_ok();
+        let mut binding = (*binding).clone();
+        binding["metadata"]["name"] = json!(format!("parameters-{selected}"));
+        binding["spec"]["paramRef"]["selector"] = json!({"matchLabels": labels});
+        binding["spec"]["matchResources"] =
+            json!({"objectSelector": {"matchLabels": {"judged": selected}}});
+        super::create(plane, &binding);
     }
 }
 
@@ -104,9 +88,9 @@ fn create_volumes(plane: &Plane, numbers: Range<usize>) {
         }
     });
     for number in numbers.rev().take(2 * THREADS) {
-        eventually("the policy sees a PV", Duration::from_secs(60), || {
+        eventually("the policy sees a PV", Duration::from_mins(1), || {
             let reply = create(plane, "all", Some(number), "another");
-            if reply.code == 422 { Ok(()) } else { Err(reply.to_string()) }
+            if reply.code == 403 { Ok(()) } else { Err(reply.to_string()) }
         });
         let reply = create(plane, "all", Some(number), "");
         assert_eq!(reply.code, 201, "{reply}");
@@ -119,7 +103,6 @@ fn volume(number: usize) -> Value {
         "spec": {
             "capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"], "persistentVolumeReclaimPolicy": "Retain",
             "csi": {"driver": "disk.example.com", "volumeHandle": format!("vol-{number}")},
-            "claimRef": {"namespace": "db", "name": format!("data-{number}")},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
                 {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a"]},
             ]}]}},
@@ -140,7 +123,7 @@ fn create(plane: &Plane, judged: &str, names: Option<usize>, class: &str) -> Rep
         claim["spec"]["volumeName"] = json!(format!("pv-{number}"));
     }
     let path = "/api/v1/namespaces/db/persistentvolumeclaims?dryRun=All";
-    plane.request(TENANT, Method::POST, path, Body::json(&claim))
+    plane.request(VOLUME_VIEWER, Method::POST, path, Body::json(&claim))
 }
 
 /// The times of a PVC that names no PV, as most do, in turns.
@@ -165,7 +148,10 @@ fn table(figures: &[Figures]) -> String {
         "| PVs in the cluster | creation of a PVC | added if the binding selects none | added if it selects all |\n\
          |---|---|---|---|\n",
     );
-    let ms = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1_000.0);
+    let ms = |time: Duration| {
+        let tenths = time.as_micros() / 100;
+        format!("{}.{} ms", tenths / 10, tenths % 10)
+    };
     for Figures { volumes, alone, added: [none, all] } in figures {
         let _ = writeln!(table, "| {volumes} | {} | {} | {} |", ms(*alone), ms(*none), ms(*all));
     }

@@ -6,14 +6,14 @@ use std::time::Duration;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::{GROUP, apply};
+use super::{GROUP, apply_with};
 use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane};
 
 pub(super) fn the_types_of_every_expression_are_right() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
-    let items = apply(&plane, &BTreeMap::new());
+    let items = apply_with(&plane, &BTreeMap::new(), &["--volumes-as-parameters"]);
     let policies = items.iter().filter(|item| item["kind"] == "ValidatingAdmissionPolicy");
     let policies: Vec<Value> =
         policies.flat_map(|policy| [policy.clone(), with_checked_conditions(policy)]).collect();

@@ -80,7 +80,7 @@ fn denying(stage: &mut Stage<'_>, rule: &Rule, example: &Example) -> BTreeSet<&'
 }
 
 /// The rules that a reply names.
-fn ids(reply: &Reply) -> BTreeSet<&'static str> {
+pub(super) fn ids(reply: &Reply) -> BTreeSet<&'static str> {
     if reply.code != 403 {
         return BTreeSet::new();
     }
@@ -92,7 +92,7 @@ fn ids(reply: &Reply) -> BTreeSet<&'static str> {
 const OTHER_SENTENCE: [&str; 1] = ["recycle-policy"];
 
 /// What the rule says, if the policy does not say the same.
-fn other_sentence(rule: &Rule, example: &Example, reply: &Reply) -> Option<String> {
+pub(super) fn other_sentence(rule: &Rule, example: &Example, reply: &Reply) -> Option<String> {
     if OTHER_SENTENCE.contains(&rule.id) {
         return None;
     }

@@ -18,7 +18,7 @@ use conditions::conditions_and_predicates_agree;
 use harm::every_denied_change_does_harm_elsewhere;
 use mutations::every_mutation_repairs;
 use replay::check_says_what_the_webhook_does;
-pub(crate) use routes::{Route, natural, shot};
+pub(crate) use routes::{Route, Shot, natural, shot};
 pub(crate) use stage::{Run, Stage, fire, persona};
 use table::every_rule_denies_every_request_type;
 pub(crate) use table::{asker, await_registration, routes_of};

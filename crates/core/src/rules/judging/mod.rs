@@ -31,3 +31,4 @@ pub mod rule;
 pub mod tenancy;
 pub mod verdict;
 pub mod violation;
+pub mod volume_parameters;

@@ -90,14 +90,13 @@ pub async fn run_metered(
     let until = lead.until.clone();
     let mut recorders = JoinSet::new();
     let (sender, changes) = channel(configuration::CHANGES_COUNT_MAX);
-    let counted = metrics.configuration.clone();
-    let watched = configuration::watch(settings.configuration, counted, sender)?;
+    let live = configuration::watch(settings.configuration, metrics.configuration.clone(), sender)?;
     recorders.spawn(keep(client.clone(), settings.last_good, until.clone()));
     if let Some(name) = settings.config_map.filter(|_| settings.events) {
         let (client, namespace) = (client.clone(), settings.own_namespace.clone());
         recorders.spawn(configuration::record(client, namespace, name, until.clone(), changes));
     }
-    let (trash, moves) = (TrashWatch::new(watched.current()), MoveWatch::new());
+    let (trash, moves) = (TrashWatch::new(live.current()), MoveWatch::new());
     let handlers = Arc::new(WatchHandlers {
         reconciler: Arc::clone(&event_sender),
         trash: Arc::clone(&trash),
@@ -106,24 +105,24 @@ pub async fn run_metered(
     let watch = |kind| watch_collection(client.clone(), kind, Arc::clone(&handlers), start);
     let mut watches: JoinSet<()> = ResourceKind::ALL.into_iter().map(watch).collect();
     let shared = LoopSettings {
-        configuration: watched.current(),
+        configuration: live.current(),
         until: until.clone(),
         margin: timing.margin(),
         metrics: Arc::clone(&metrics),
         events: settings.events,
     };
     let mut moves = MoveLoop::new(&client, shared.clone(), moves);
-    let mut guard = GuardLoop::new(&client, shared.clone(), settings.guard);
+    recorders.spawn(GuardLoop::new(&client, shared.clone(), settings.guard).run());
     let mut trash = TrashLoop::new(&client, shared, trash, settings.own_namespace.clone());
     let recyclers =
-        Recyclers::new(&client, watched.current(), settings.own_namespace, (until, timing));
+        Recyclers::new(&client, live.current(), settings.own_namespace, (until, timing));
     let mut renewal = CertificateRenewal::start(&client, settings.certificates, &metrics);
     let reconciler = Reconciler::new(settings.mode, remedy.clone());
     let mut runner = Runner {
         reader: LiveReader::new(client.clone()),
         client: Arc::new(client),
         reconciler: if settings.events { reconciler } else { reconciler.without_events() },
-        configuration: watched.current(),
+        configuration: live.current(),
         events,
         requests: Requests::default(),
         recyclers,
@@ -142,10 +141,9 @@ pub async fn run_metered(
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
         () = renewal.ended() => Err(LoopError::TaskEnded("renews the certificates")),
         () = trash.run() => Err(LoopError::TaskEnded("lets volumes of the trash go")),
-        () = guard.run() => Err(LoopError::TaskEnded("probes guard")),
         () = moves.run() => Err(LoopError::TaskEnded("resumes moves")),
         () = stop => Ok(()),
-        Some(_) = recorders.join_next() => Err(LoopError::TaskEnded("records events about the configuration")),
+        Some(_) = recorders.join_next() => Err(LoopError::TaskEnded("keeps the configuration or probes guard")),
     };
     tokio::join!(runner.finish(), trash.finish(), moves.finish());
     tokio::join!(lead.give_up(), renewal.give_up());

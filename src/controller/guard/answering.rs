@@ -1,4 +1,4 @@
-//! The RoleBinding by which guard fails closed, and the pods that own it.
+//! The `RoleBinding` by which guard fails closed, and the pods that own it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::client::request::{RequestError, apply_request, request, send_text};
 /// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why the RoleBinding was not written.
+/// Why the `RoleBinding` was not written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AnsweringError {
     #[error(transparent)]
@@ -63,7 +63,7 @@ struct TargetRef {
     uid: String,
 }
 
-/// Writes the RoleBinding, owned by the pods that are ready now.
+/// Writes the `RoleBinding`, owned by the pods that are ready now.
 pub(super) async fn register(
     client: &Client,
     installation: &Installation,
@@ -88,7 +88,7 @@ pub(super) async fn register(
     Ok(())
 }
 
-/// The pods that a list of EndpointSlices names as ready. Of two IP families there is a slice each.
+/// The pods that a list of `EndpointSlices` names as ready. Of two IP families there is a slice each.
 fn answering_pods(text: &str) -> Result<Vec<AnsweringPod>, serde_json::Error> {
     let list: SliceList = serde_json::from_str(text)?;
     let endpoints = list.items.into_iter().flat_map(|slice| slice.endpoints.unwrap_or_default());
@@ -104,7 +104,7 @@ fn answering_pods(text: &str) -> Result<Vec<AnsweringPod>, serde_json::Error> {
     Ok(pods)
 }
 
-/// The RoleBinding. It has no labels of the chart: tools that look for those would take it for an object that was left over.
+/// The `RoleBinding`. It has no labels of the chart: tools that look for those would take it for an object that was left over.
 fn role_binding(installation: &Installation, pods: &[AnsweringPod]) -> Value {
     let (namespace, answering) = (installation.namespace(), installation.answering());
     let owner = |pod: &AnsweringPod| json!({"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid});

@@ -2,8 +2,8 @@
 //!
 //! A registration that fails closed while nobody can answer denies changes that nobody looks at: where an image does not
 //! exist, replicas were scaled to zero, or a Namespace was deleted. So the API server sends a request to a webhook that fails
-//! closed only while a RoleBinding exists (a condition of the registration asks its authorizer). The leader makes that
-//! RoleBinding after the probe has passed, owned by the pods that answer: the garbage collector deletes it with the last of
+//! closed only while a `RoleBinding` exists (a condition of the registration asks its authorizer). The leader makes that
+//! `RoleBinding` after the probe has passed, owned by the pods that answer: the garbage collector deletes it with the last of
 //! them, also where no process of ours is left to do it. No tool that deploys the chart knows the object, so none reports a
 //! difference.
 //!
@@ -25,7 +25,7 @@ use super::loop_settings::LoopSettings;
 use crate::api::installation::Installation;
 
 /// Between two probes of a guard that answers. A pod that is replaced takes ten seconds to end: those in its place own the
-/// RoleBinding before.
+/// `RoleBinding` before.
 const PERIOD: Duration = Duration::from_secs(3);
 
 /// Between two probes of a guard that does not answer.
@@ -52,7 +52,7 @@ impl GuardLoop {
     }
 
     /// Runs for ever.
-    pub(super) async fn run(&mut self) {
+    pub(super) async fn run(mut self) {
         let Some(installation) = self.installation.clone() else { return pending().await };
         loop {
             let pause = self.turn(&installation).await;

@@ -103,6 +103,12 @@ fn json_and_yaml_are_one_report_and_what_the_schema_promises() {
     let exempted = json["findings"].as_array().expect("findings").iter();
     let exempted: Vec<_> = exempted.filter(|finding| finding["result"] == "exempted").collect();
     assert_eq!(exempted[0]["exempt"]["reason"], "moving, 50% done");
+    // The policy of the rule sees no exemption.
+    assert_eq!(exempted[0]["rule"], "bound-volume-access-modes");
+    assert_eq!(exempted[0]["enforcedBy"], json!(["webhook", "policy"]));
+    let by_server = json["findings"].as_array().expect("findings").iter();
+    let mut by_server = by_server.filter(|finding| finding["result"] == "api");
+    assert_eq!(by_server.next().expect("one")["enforcedBy"], json!(["api-server"]));
 }
 
 #[test]
@@ -189,7 +195,17 @@ fn wide_is_a_table_with_every_patch() {
     let head = text.lines().next().expect("a head");
     let columns: Vec<&str> =
         head.split("  ").filter(|column| !column.is_empty()).map(str::trim).collect();
-    let expected = ["RESULT", "RULE", "OPERATION", "OBJECT", "FIELD", "AT STAKE", "WHERE", "WHY"];
+    let expected = [
+        "RESULT",
+        "RULE",
+        "OPERATION",
+        "OBJECT",
+        "FIELD",
+        "ENFORCED BY",
+        "AT STAKE",
+        "WHERE",
+        "WHY",
+    ];
     assert_eq!(columns, expected);
     assert!(
         text.contains("PersistentVolume pv-edited: repair-stale-claim-ref: [{\"op\":\"remove\""),

@@ -5,6 +5,7 @@ use std::fmt;
 use super::metadata::{DEFAULT_NAMESPACE, NamedMetadata};
 use crate::binding::{Collection, ObjectKey};
 use crate::client::resource::ResourceKind;
+use crate::rules::Resource;
 
 /// The kinds that verdicts know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,6 +122,21 @@ impl ObjectKind {
             Self::Driver => Collection::Drivers,
             Self::SnapshotContent => Collection::SnapshotContents,
             Self::StatefulSet => Collection::StatefulSets,
+        }
+    }
+
+    /// The resource of its objects, if rules look at it.
+    pub(in crate::cli) fn resource(self) -> Option<Resource> {
+        match self {
+            Self::Volume => Some(Resource::Volumes),
+            Self::Claim => Some(Resource::Claims),
+            Self::Class => Some(Resource::Classes),
+            Self::Node => Some(Resource::Nodes),
+            Self::Namespace => Some(Resource::Namespaces),
+            Self::Attachment => Some(Resource::Attachments),
+            Self::Driver => Some(Resource::Drivers),
+            Self::SnapshotContent => Some(Resource::SnapshotContents),
+            Self::Pod | Self::StatefulSet => None,
         }
     }
 

@@ -7,7 +7,8 @@ use super::similar_name::with_similar_name;
 use crate::cli::input::object_id::ObjectId;
 use crate::cli::render::API_VERSION;
 use crate::cli::report::{
-    Exempt, Finding, FindingResult, JudgedObject, MutationEntry, Rendered, Report, ResultCounts,
+    Enforcement, Exempt, Finding, FindingResult, JudgedObject, MutationEntry, Rendered, Report,
+    ResultCounts,
 };
 use crate::document::{Position, TreeNode};
 use crate::model::ClassName;
@@ -69,6 +70,7 @@ impl FindingSubject<'_> {
             column: place.map(|place| place.column),
             rendered,
             exempt: None,
+            enforced_by: if result == FindingResult::Api { Enforcement::API_SERVER } else { &[] },
             standing: None,
         }
     }
@@ -160,6 +162,9 @@ fn of_ruling(
     }
     let mut finding = about.finding(result, Some(ruling.violation.field), message);
     finding.rule = Some(ruling.rule.id.to_owned());
+    if about.operation != "SCAN" {
+        finding.enforced_by = Enforcement::of_rule(ruling.rule, about.key.kind);
+    }
     let fix = ruling.violation.text.rsplit_once("; ").map(|(_, fix)| fix.to_owned());
     finding.fix = fix;
     if let Effect::Exempted(exemption) = &ruling.effect {

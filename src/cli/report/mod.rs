@@ -2,6 +2,7 @@
 //!
 //! Every form is a rendering of this value, a file each. Fields are only ever added.
 
+mod enforcement;
 mod github;
 mod html;
 mod junit;
@@ -15,6 +16,7 @@ use std::ops::Range;
 use serde::Serialize;
 use serde_json::Value;
 
+pub(in crate::cli) use self::enforcement::Enforcement;
 use super::args::{FailOn, Format, Output};
 use super::exit::{Exit, Failure};
 use super::input::object_id::ObjectId;
@@ -184,6 +186,9 @@ pub(in crate::cli) struct Finding {
     pub fix: Option<String>,
     /// The exemption that let it pass.
     pub exempt: Option<Exempt>,
+    /// Who denies the change, or warns of it; nothing of an object that exists.
+    #[serde(rename = "enforcedBy", skip_serializing_if = "<[Enforcement]>::is_empty")]
+    pub enforced_by: &'static [Enforcement],
     /// What is at stake with an existing object.
     #[serde(flatten)]
     pub standing: Option<AtStake>,

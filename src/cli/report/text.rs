@@ -39,7 +39,17 @@ impl Render for Report {
 
     /// A table of findings, and every mutation with its patch.
     fn wide(&self) -> String {
-        let head = ["RESULT", "RULE", "OPERATION", "OBJECT", "FIELD", "AT STAKE", "WHERE", "WHY"];
+        let head = [
+            "RESULT",
+            "RULE",
+            "OPERATION",
+            "OBJECT",
+            "FIELD",
+            "ENFORCED BY",
+            "AT STAKE",
+            "WHERE",
+            "WHY",
+        ];
         let rows: Vec<_> = self.findings.iter().map(wide_row).collect();
         let mut out = table::headed(head, &rows);
         for mutation in &self.mutations {
@@ -100,16 +110,19 @@ fn painted(result: FindingResult, colour: Colour) -> String {
     }
 }
 
-fn wide_row(finding: &Finding) -> [Option<String>; 8] {
+fn wide_row(finding: &Finding) -> [Option<String>; 9] {
     let stake = finding.standing.as_ref().and_then(|standing| standing.bytes.clone());
     let (object, place) = (finding.object.to_string(), finding.place());
     let place = Some(place).filter(|place| *place != object);
+    let enforced_by: Vec<&str> = finding.enforced_by.iter().map(|one| one.title()).collect();
+    let enforced_by = Some(enforced_by.join(", ")).filter(|titles| !titles.is_empty());
     [
         Some(finding.result.to_string()),
         finding.rule.clone(),
         Some(finding.operation.to_owned()),
         Some(object),
         finding.field.clone(),
+        enforced_by,
         stake,
         place,
         Some(finding.message.replace('\n', "; ")),

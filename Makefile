@@ -181,14 +181,18 @@ soak: export CRASH_PAIRS := 5000
 soak:
 	@scripts/steps.sh unit suites browser stress mutants kube chart histories installation peers versions e2e e2e e2e
 
-# The chart's registrations, README and recorded renderings; the page of Kubernetes' own cases; the reference pages,
+# The chart's registrations and policies, README and recorded renderings; the page of Kubernetes' own cases; the reference pages,
 # and outputs, diagrams and pictures on the others; the tables of routes and of policies, which a real API server fills in; and what it
 # answers to the conversation that the simulated one is measured against.
 REGISTRATIONS := charts/bindery/files/registrations.json
+POLICIES := charts/bindery/files/policies.json
 generate: kube
 	cargo run --locked --quiet -- generate chart >$(REGISTRATIONS).new \
 		&& mv $(REGISTRATIONS).new $(REGISTRATIONS) \
 		|| { rm -f $(REGISTRATIONS).new; exit 1; }
+	cargo run --locked --quiet -- generate chart --policies >$(POLICIES).new \
+		&& mv $(POLICIES).new $(POLICIES) \
+		|| { rm -f $(POLICIES).new; exit 1; }
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test tidy the_code_map_shows
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test chart is_current
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test conformance the_page_is_current

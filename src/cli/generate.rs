@@ -8,13 +8,17 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use serde_json::{Value, json};
 
-use super::args::{Bindery, Generate, GenerateArgs, Notation, PoliciesArgs, WebhooksArgs};
+use super::args::{
+    Bindery, ChartArgs, Generate, GenerateArgs, Notation, PoliciesArgs, WebhooksArgs,
+};
 use super::exit::{Exit, Failure};
 use super::output::eprint_line;
 use super::{completion, files, manual, reference, render};
-use crate::api::admission_policy::admission_policies;
+use crate::api::admission_policy::{admission_policies, mutating_policies, policy_parts};
 use crate::api::policy_parameters::volume_policies;
 use crate::api::registration::{Registration, WebhookTarget, fail_open};
+use crate::config;
+use crate::rules::Trusted;
 use crate::rules::judging::parameters::guarded_labels;
 use crate::rules::judging::volume_parameters::VOLUMES_MAX;
 
@@ -23,10 +27,7 @@ pub fn run(arguments: &GenerateArgs) -> Result<Exit, Failure> {
     let text = match &arguments.what {
         Generate::Webhooks(arguments) => webhooks(arguments)?,
         Generate::Policies(arguments) => policies(arguments)?,
-        Generate::Chart => {
-            let registration = for_chart();
-            printed(&registration.validating(), &registration.mutating(), Notation::Json)?
-        }
+        Generate::Chart(arguments) => chart(arguments)?,
         Generate::Rules => reference::index(),
         Generate::Cli => command_line(),
         Generate::Metrics => reference::metrics(),
@@ -60,27 +61,32 @@ fn webhooks(arguments: &WebhooksArgs) -> Result<String, Failure> {
 /// The policies and their bindings, under the modes of the configuration.
 fn policies(arguments: &PoliciesArgs) -> Result<String, Failure> {
     let configuration = files::configuration(arguments.config.as_deref())?;
-    let mut made = admission_policies(&configuration.policy, &configuration.own_controller);
+    let (decisions, controller) = (&configuration.policy, &configuration.own_controller);
+    let mut made = admission_policies(decisions, controller);
     if arguments.volumes_as_parameters {
-        made.extend(volume_policies(&configuration.policy, &configuration.own_controller));
+        made.extend(volume_policies(decisions, controller));
         eprint_line(&format!(
             "each creation of a PVC now waits for each PV of the cluster, about 0.1 ms; apply this in a cluster of at most \
              {VOLUMES_MAX} PVs"
         ));
     }
+    let mut items: Vec<Value> =
+        made.iter().flat_map(|one| [json!(one.policy), json!(one.binding)]).collect();
+    if let Some(api) = arguments.mutations {
+        let made = mutating_policies(decisions, controller);
+        let made = made.iter().flat_map(|one| [json!(one.policy), json!(one.binding)]);
+        items.extend(made.map(|mut item| {
+            item["apiVersion"] = json!(api.version());
+            item
+        }));
+    }
     match arguments.output {
         Notation::Json => {
-            let items = made.iter().flat_map(|one| [json!(one.policy), json!(one.binding)]);
-            let items: Vec<Value> = items.collect();
             render::json(&json!({"apiVersion": "v1", "kind": "List", "items": items}))
         }
         Notation::Yaml => {
-            let mut documents = Vec::new();
-            for one in &made {
-                documents.push(render::yaml(&one.policy)?);
-                documents.push(render::yaml(&one.binding)?);
-            }
-            Ok(documents.join("---\n"))
+            let documents: Result<Vec<String>, Failure> = items.iter().map(render::yaml).collect();
+            Ok(documents?.join("---\n"))
         }
     }
 }
@@ -99,6 +105,33 @@ fn printed(
     }
 }
 
+/// What the chart's templates read.
+fn chart(arguments: &ChartArgs) -> Result<String, Failure> {
+    if !arguments.policies {
+        let registration = for_chart();
+        return printed(&registration.validating(), &registration.mutating(), Notation::Json);
+    }
+    let mut profiles = Vec::new();
+    for name in PROFILES {
+        let text = format!("apiVersion: bindery.dev/v1\nkind: Config\nprofile: {name}\n");
+        let read = config::read(&text, name);
+        let read = read.map_err(|error| Failure::usage(error.to_string()))?;
+        profiles.push((name, read.policy));
+    }
+    let trusted = Trusted {
+        binders: vec!["@binders@".to_owned()],
+        populators: vec!["@populators@".to_owned()],
+        ..Trusted::default()
+    };
+    render::json(&policy_parts(&profiles, &trusted, CONTROLLER))
+}
+
+/// The profiles of a configuration.
+const PROFILES: [&str; 4] = ["audit", "warn", "baseline", "strict"];
+
+/// The placeholder of the controller's account.
+const CONTROLLER: &str = "@controller@";
+
 /// The registrations with a placeholder for each name that only an installation knows. The chart's
 /// template puts the names in; `caBundle` is filled in inside the cluster.
 fn for_chart() -> Registration {
@@ -108,7 +141,7 @@ fn for_chart() -> Registration {
             name: "@name@".to_owned(),
         },
         ca_pem: String::new(),
-        own_controller: "@controller@".to_owned(),
+        own_controller: CONTROLLER.to_owned(),
         namespace_labels: guarded_labels(["@labels@"].into_iter()).into(),
         tenant_label: "@tenantLabel@".to_owned(),
     }

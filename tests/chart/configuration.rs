@@ -11,7 +11,7 @@ use bindery::rules::{Mode, Switch, TENANT_LABEL, Unlisted};
 use bindery::trash::ReturnTo;
 use serde_json::Value;
 
-use super::helm::{Rendering, set, sets};
+use super::helm::{Rendering, set, sets, sets_with_webhook};
 
 pub(crate) fn file(rendering: &Rendering) -> &str {
     let maps = rendering.of_kind("ConfigMap");
@@ -99,7 +99,7 @@ fn values_reach_the_configuration() {
 /// Who is not judged is the account under which the controller runs, and one that exists.
 #[test]
 fn the_own_controller_is_the_account_of_its_pods() {
-    for (name, rendering) in sets() {
+    for (name, rendering) in sets_with_webhook() {
         let deployments = rendering.of_kind("Deployment");
         let runs = |deployment: &&&Value| {
             let containers = deployment["spec"]["template"]["spec"]["containers"].as_array();

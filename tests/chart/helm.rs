@@ -125,6 +125,11 @@ pub(crate) fn sets() -> &'static [(String, Rendering)] {
     })
 }
 
+/// The sets that have a webhook.
+pub(crate) fn sets_with_webhook() -> impl Iterator<Item = &'static (String, Rendering)> {
+    sets().iter().filter(|(name, _)| name != "policies-instead")
+}
+
 /// The rendering of one set.
 pub(crate) fn set(name: &str) -> &'static Rendering {
     let found = sets().iter().find(|(other, _)| other == name);

@@ -62,6 +62,8 @@ const PROBES: &[Probe] = &[
         r#"[{"rules": ["orphan-owner"], "until": "2030-01-31T18:00:00Z", "reason": "r"}]"#,
         &[],
     ),
+    ("policies", "\"beside\"", &[]),
+    ("mutationPolicies", "\"v1\"", &[]),
     ("webhook.replicas", "3", &[]),
     ("webhook.port", "10250", &[]),
     ("webhook.guard.failurePolicy", "\"Ignore\"", &[]),

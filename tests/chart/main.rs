@@ -23,6 +23,7 @@ mod leaves;
 mod local;
 mod notes;
 mod objects;
+mod policies;
 mod readme;
 mod registrations;
 mod rejected;

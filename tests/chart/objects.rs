@@ -355,16 +355,17 @@ fn what_the_controller_keeps_is_rendered_empty() {
             .replace("rel-bindery", if name == "named" { "rel-pairs" } else { "rel-bindery" });
         let maps = rendering.of_kind("ConfigMap");
         let kept = maps.iter().find(|map| map["metadata"]["name"] == last_good.as_str());
-        assert_eq!(kept.is_some(), name != "webhook-only", "{name}");
+        let wants_controller = !["webhook-only", "policies-instead"].contains(&name.as_str());
+        assert_eq!(kept.is_some(), wants_controller, "{name}");
         assert!(kept.is_none_or(|map| map.get("data").is_none()), "{name}");
         for secret in rendering.of_kind("Secret") {
             assert_eq!(secret["type"], "Opaque", "{name}");
             assert!(secret.get("data").is_none() && secret.get("stringData").is_none(), "{name}");
         }
         let has_controller = !rendering.of_kind("Lease").is_empty();
-        assert_eq!(has_controller, name != "webhook-only", "{name}");
+        assert_eq!(has_controller, wants_controller, "{name}");
         let by_us = !name.starts_with("cert-manager")
-            && !["provided", "webhook-only"].contains(&name.as_str());
+            && !["provided", "webhook-only", "policies-instead"].contains(&name.as_str());
         assert_eq!(rendering.of_kind("Secret").len(), if by_us { 2 } else { 0 }, "{name}");
     }
 }

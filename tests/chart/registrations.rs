@@ -7,7 +7,7 @@ use base64::Engine as _;
 use bindery::api::registration::is_guard_probe;
 use serde_json::{Value, json};
 
-use super::helm::{NAME, Rendering, rendered, set, sets};
+use super::helm::{NAME, Rendering, rendered, set, sets_with_webhook};
 
 const KINDS: [&str; 2] = ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"];
 
@@ -164,7 +164,7 @@ fn the_profile_audit_fails_open_here_and_there() {
 /// The issuer of the certificate writes it; what a template says of it would be put back at each upgrade.
 #[test]
 fn no_authority_is_rendered_but_one_that_was_given() {
-    for (name, rendering) in sets() {
+    for (name, rendering) in sets_with_webhook() {
         for entry in entries(rendering) {
             let ca = entry["clientConfig"].get("caBundle");
             if name == "provided" {
@@ -186,7 +186,7 @@ fn no_authority_is_rendered_but_one_that_was_given() {
 #[test]
 fn cert_manager_learns_where_the_ca_is() {
     const KEY: &str = "cert-manager.io/inject-ca-from";
-    for (name, rendering) in sets() {
+    for (name, rendering) in sets_with_webhook() {
         for kind in KINDS {
             let object = rendering.of_kind(kind)[0];
             let reported = object["metadata"]["annotations"].get(KEY);
@@ -274,7 +274,7 @@ fn conditions_of_one_entry_are_in_no_other() {
 /// A label would be a way around the rules, and a star would match resources that were not considered.
 #[test]
 fn no_entry_selects_by_labels_or_catches_everything() {
-    for (name, rendering) in sets() {
+    for (name, rendering) in sets_with_webhook() {
         for entry in entries(rendering) {
             assert_eq!(entry.get("objectSelector"), None, "{name}");
             assert_eq!(entry.get("namespaceSelector"), None, "{name}");
@@ -299,7 +299,7 @@ fn no_entry_selects_by_labels_or_catches_everything() {
 /// The service that they name exists and leads to the port that the webhook listens on.
 #[test]
 fn they_lead_to_the_webhook() {
-    for (name, rendering) in sets() {
+    for (name, rendering) in sets_with_webhook() {
         for entry in entries(rendering) {
             let target = &entry["clientConfig"]["service"];
             let service = rendering.object("Service", target["name"].as_str().expect("a name"));

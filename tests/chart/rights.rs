@@ -370,6 +370,24 @@ fn without_a_controller_nothing_writes() {
 }
 
 #[test]
+fn instead_of_the_webhook_the_controller_has_its_rights_alone() {
+    for (column, mode) in MODES.iter().enumerate() {
+        let values = values(mode, "deployment", "selfSigned", false) + ",policies=instead";
+        let has = of_account(&rendered(&["--set", &values]), "rel-bindery-controller");
+        compare(mode, &has, &expected(&[column + 1], &[With::Nothing]));
+    }
+    let doctor = of_account(set("policies-instead"), "rel-bindery-doctor");
+    let hooks = "admissionregistration.k8s.io";
+    let should = BTreeSet::from([
+        cell("ClusterRole", &format!("{hooks}/validatingadmissionpolicies"), "*any*", "list"),
+        cell("ClusterRole", &format!("{hooks}/validatingadmissionpolicybindings"), "*any*", "list"),
+        cell("ClusterRole", "persistentvolumes", "*any*", "create"),
+        cell("Role", "configmaps", "rel-bindery-config", "get"),
+    ]);
+    compare("doctor", &doctor, &should);
+}
+
+#[test]
 fn no_role_holds_a_star_or_makes_others_stronger() {
     for (name, rendering) in sets() {
         for kind in ["ClusterRole", "Role"] {

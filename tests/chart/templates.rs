@@ -57,6 +57,7 @@ const KNOWN: &[&str] = &[
     "nindent",
     "quote",
     "replace",
+    "rest",
     "set",
     "sha256sum",
     "sortAlpha",
@@ -175,6 +176,8 @@ fn helm_finds_no_fault() {
         Some("local-pools"),
         Some("webhook-only"),
         Some("reports"),
+
+        Some("policies-instead"),
     ] {
         let file = values.map(|name| format!("tests/chart/sets/{name}.yaml"));
         let mut arguments = vec!["lint", "charts/bindery", "--strict"];

@@ -4,8 +4,8 @@
 //! Not here: what an API server rejects besides.
 
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
-    ValidatingWebhookConfiguration,
+    MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, MutatingWebhookConfiguration,
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -66,6 +66,12 @@ fn typed(object: &Value) -> Option<Result<Value, serde_json::Error>> {
         }
         ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding") => {
             through::<ValidatingAdmissionPolicyBinding>(object)
+        }
+        ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy") => {
+            through::<MutatingAdmissionPolicy>(object)
+        }
+        ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicyBinding") => {
+            through::<MutatingAdmissionPolicyBinding>(object)
         }
         _ => return None,
     })

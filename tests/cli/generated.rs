@@ -30,6 +30,17 @@ fn the_chart_holds_the_registrations_of_the_rules() {
 }
 
 #[test]
+fn the_chart_holds_the_policies_of_the_rules() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/bindery/files/policies.json");
+    let committed = fs::read_to_string(&path).expect("the chart's policies");
+    let made = generated(&["generate", "chart", "--policies"]);
+    assert!(made == committed, "run: cargo run -- generate chart --policies > {}", path.display());
+    for placeholder in ["@binders@", "@populators@", "@controller@"] {
+        assert!(made.contains(placeholder), "{placeholder}");
+    }
+}
+
+#[test]
 fn every_page_names_hazard_and_answer() {
     for rule in RULES {
         let page = generated(&["rule", rule.id]);

@@ -42,6 +42,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         install::renewals::CASES,
         install::outages::CASES,
         install::pages::CASES,
+        install::policies::CASES,
         install::provided::CASES,
         install::rights::CASES,
         install::stages::CASES,

@@ -165,7 +165,7 @@ them, only the node itself reaches them.
   - --config-last-good-map
   - {{ include "bindery.fullname" . }}-config-last-good
   {{- include "bindery.loggingArguments" . | nindent 2 }}
-  {{- if eq .Values.certs.mode "selfSigned" }}
+  {{- if eq (include "bindery.isSelfSigned" .) "true" }}
   - --installation
   - {{ include "bindery.installation" . }}
   {{- end }}

@@ -57,12 +57,32 @@ The account of the webhook's pods, and of the controller where it is a container
 {{- end -}}
 {{- end -}}
 
+{{/* How the policies of the rules are installed. YAML reads a bare `off` as false. */}}
+{{- define "bindery.policies" -}}
+{{- kindIs "string" .Values.policies | ternary .Values.policies "off" -}}
+{{- end -}}
+
+{{/* Whether there is a webhook. */}}
+{{- define "bindery.hasWebhook" -}}
+{{- ne (include "bindery.policies" .) "instead" -}}
+{{- end -}}
+
+{{/* Whether the controller makes certificates for the webhook. */}}
+{{- define "bindery.isSelfSigned" -}}
+{{- and (eq (include "bindery.hasWebhook" .) "true") (eq .Values.certs.mode "selfSigned") -}}
+{{- end -}}
+
 {{/*
 The user name of the controller, whose requests are not evaluated. Where there is no controller it is the
-webhook's account: any user could create an account that does not exist.
+webhook's account: any user could create an account that does not exist. Where there is no webhook either, it is a name that
+no user can have: Kubernetes gives none that starts so.
 */}}
 {{- define "bindery.ownController" -}}
+{{- if or .Values.controller.enabled (eq (include "bindery.hasWebhook" .) "true") -}}
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "bindery.controllerAccount" . }}
+{{- else -}}
+system:bindery:no-controller
+{{- end -}}
 {{- end -}}
 
 {{/* Whether the controller has pods of its own. */}}
@@ -114,7 +134,7 @@ Whether the controller probes guard, so that webhooks fail closed only while som
 that are given by hand where the chart makes no roles: there they fail closed as they are registered.
 */}}
 {{- define "bindery.isProbed" -}}
-{{- and .Values.controller.enabled .Values.rbac.create -}}
+{{- and .Values.controller.enabled .Values.rbac.create (eq (include "bindery.hasWebhook" .) "true") -}}
 {{- end -}}
 
 {{/* The name of the PersistentVolume that the controller sends as a dry run. */}}

@@ -6,6 +6,7 @@ mod cluster;
 mod clusters;
 mod config;
 mod election;
+mod generate;
 mod judging;
 mod local;
 mod moves;
@@ -20,13 +21,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use clap_complete::Shell;
 
 pub use self::cluster::ClusterArgs;
 use self::cluster::duration;
 pub use self::clusters::{AdoptArgs, CreationArgs, ExportArgs, ImportArgs};
 pub use self::config::{ConfigArgs, ConfigCommand, ConfigInitArgs};
 pub use self::election::ElectionArgs;
+pub use self::generate::{
+    ChartArgs, Generate, GenerateArgs, MutationApi, PoliciesArgs, WebhooksArgs,
+};
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
 pub use self::local::{
     CleanDeviceArgs, JobArgs, LocalArgs, LocalCommand, MovesArgs, NodeCleanupArgs,
@@ -281,12 +284,25 @@ pub struct DoctorArgs {
     /// The installation has no controller, so no leader is expected.
     #[arg(long)]
     pub without_controller: bool,
+    /// The value `policies` of the chart, where its policies are installed. With `instead` there is no webhook, and only
+    /// they deny.
+    #[arg(long, value_name = "VALUE")]
+    pub policies: Option<InstalledPolicies>,
     /// `json` or `yaml` instead of lines.
     #[arg(short, long, value_name = "FORM")]
     pub output: Option<Notation>,
     /// How to reach the cluster.
     #[command(flatten)]
     pub cluster: ClusterArgs,
+}
+
+/// How the policies of an installation are installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InstalledPolicies {
+    /// Beside the webhook.
+    Beside,
+    /// Instead of the webhook.
+    Instead,
 }
 
 /// Arguments of `bindery plan`.
@@ -401,101 +417,6 @@ pub struct CertsArgs {
     /// Overwrite existing files.
     #[arg(long)]
     pub force: bool,
-}
-
-/// Arguments of `bindery generate`.
-#[derive(Clone, Debug, Args)]
-pub struct GenerateArgs {
-    /// What to print.
-    #[command(subcommand)]
-    pub what: Generate,
-}
-
-/// What can be printed.
-#[derive(Clone, Debug, Subcommand)]
-pub enum Generate {
-    /// The registrations for the API server.
-    Webhooks(WebhooksArgs),
-    /// ValidatingAdmissionPolicies: what the API server can evaluate of the rules without the webhook.
-    Policies(PoliciesArgs),
-    /// The registrations as the chart's templates read them, with placeholders for names.
-    Chart,
-    /// The table of rules and mutations, as Markdown. `bindery rule` prints the page of each.
-    Rules,
-    /// The reference of this command line, as Markdown.
-    Cli,
-    /// The table of metrics, as Markdown.
-    Metrics,
-    /// The keys of the configuration file, as Markdown.
-    Configuration,
-    /// The completion script of a shell. It completes commands, flags, rules, contexts, namespaces and objects of the
-    /// cluster; it asks `bindery`, which has to be on the PATH.
-    #[command(after_long_help = "\
-For bash, in ~/.bashrc: source <(bindery generate completion bash)\n\
-For zsh, in ~/.zshrc: source <(bindery generate completion zsh)\n\
-For fish, in ~/.config/fish/config.fish: bindery generate completion fish | source\n\
-For kubectl bindery: a link with the name kubectl_complete-bindery to this program, on the PATH. kubectl starts it.\n\n\
-Objects and namespaces are read from the cluster of --kubeconfig, --context and -n on the line, or from the dump of -f. What \
-is not there within two seconds is not completed.")]
-    Completion {
-        /// The shell.
-        shell: Shell,
-    },
-    /// The man pages, one for each command, into a folder.
-    Man {
-        /// Folder to write into; it is made if it does not exist.
-        #[arg(long, value_name = "FOLDER")]
-        dir: PathBuf,
-    },
-}
-
-/// Arguments of `bindery generate webhooks`.
-#[derive(Clone, Debug, Args)]
-pub struct WebhooksArgs {
-    /// Base address of a webhook outside the cluster; the paths are appended.
-    #[arg(
-        long,
-        value_name = "BASE",
-        required_unless_present = "service",
-        conflicts_with = "service"
-    )]
-    pub url: Option<String>,
-    /// Service in front of the webhook, on port 443.
-    #[arg(long, value_name = "NAMESPACE/NAME")]
-    pub service: Option<String>,
-    /// CA certificate that signs the webhook's certificate, PEM.
-    #[arg(long, value_name = "FILE")]
-    pub ca_file: Option<PathBuf>,
-    /// Configuration of the webhook: the account of its controller, the Namespace labels by which overrides select, and
-    /// tenancy.label. Generate again when they change.
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Form of the output.
-    #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
-    pub output: Notation,
-}
-
-/// Arguments of `bindery generate policies`.
-#[derive(Clone, Debug, Args)]
-#[command(after_long_help = "\
-Rules that a single object can break are in ValidatingAdmissionPolicies, one for each resource and mode, with the sentences \
-of the rules. What a policy denies more or less than its rule, and which rules have none, says `bindery rule \
-<RULE>`. Exemptions by annotation do not count: CEL has no clock. Who is in the group bindery.dev:break-glass is not judged. \
-Overrides for Namespaces do not count.\n\n\
-Example:\n  \
-bindery generate policies | kubectl apply -f -")]
-pub struct PoliciesArgs {
-    /// Configuration of the webhook: modes of rules, trusted accounts, and the account of its controller. Generate again
-    /// when they change.
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Also compare a PVC with the PV that it names, which the API server then does for each PV: for clusters of at most 100
-    /// PVs. Each PV adds about 0.1 ms to the creation of each PVC.
-    #[arg(long)]
-    pub volumes_as_parameters: bool,
-    /// Form of the output.
-    #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
-    pub output: Notation,
 }
 
 /// The notation of API objects: several are documents of YAML, or a List in JSON.

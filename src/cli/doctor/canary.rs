@@ -22,6 +22,11 @@ const MUTATIONS: &str = "mutations";
 const DENIALS: &str = "denials";
 
 pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure> {
+    if !subject.has_webhook() {
+        let denied = subject.cluster.create("/api/v1/persistentvolumes?dryRun=All", &volume())?;
+        let policy = subject.configuration()?.map(|found| found.policy).unwrap_or_default();
+        return Ok(vec![denied_by_policies(&policy, &denied)]);
+    }
     let namespace = subject.installation.namespace();
     let claims = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims?dryRun=All");
     let mutated = subject.cluster.create(&claims, &claim())?;
@@ -62,6 +67,29 @@ fn judged(policy: &Policy, mutated: &CreateResponse, denied: &CreateResponse) ->
         ));
     }
     findings
+}
+
+/// Returns what the response to the write that breaks a rule proves where there is no webhook.
+fn denied_by_policies(policy: &Policy, denied: &CreateResponse) -> CheckResult {
+    match find(RULE).map_or(Mode::Deny, |rule| policy.mode(rule)) {
+        Mode::Deny | Mode::Warn
+            if matches!(denied.code, 200 | 201) && denied.warnings.is_empty() =>
+        {
+            CheckResult::bad(
+                DENIALS,
+                "a PersistentVolume with an incomplete claimRef was admitted without a warning; the policies are not in force; look \
+                 for the ValidatingAdmissionPolicies of the installation and their bindings",
+            )
+        }
+        Mode::Deny | Mode::Warn => denies(denied),
+        mode @ (Mode::Audit | Mode::Off) => CheckResult::unknown(
+            DENIALS,
+            format!(
+                "rule {RULE} is set to {}, so denials were not tried; set it to warn or deny to try them",
+                mode.as_str()
+            ),
+        ),
+    }
 }
 
 /// A claim with a binder annotation, which [`MUTATION`] removes.

@@ -4,6 +4,7 @@ use super::check_result::CheckResult;
 use serde_json::Value;
 
 use crate::api::installation::Installation;
+use crate::cli::args::InstalledPolicies;
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::{ClusterClient, ReadError};
 use crate::config::{self, Configuration};
@@ -16,6 +17,8 @@ pub(super) struct InspectedInstallation {
     pub(super) serving_secret: String,
     /// Whether it is installed without a controller.
     pub(super) has_no_controller: bool,
+    /// How its policies are installed; nothing if that is not known.
+    pub(super) policies: Option<InstalledPolicies>,
 }
 
 /// An object of the cluster, or why there is none.
@@ -26,6 +29,11 @@ pub(super) enum Found {
 }
 
 impl InspectedInstallation {
+    /// Returns whether it has a webhook.
+    pub(super) fn has_webhook(&self) -> bool {
+        self.policies != Some(InstalledPolicies::Instead)
+    }
+
     /// Returns what the installation is configured to do; none if that may not be seen.
     pub(super) fn configuration(&self) -> Result<Option<Configuration>, Failure> {
         Ok(self.read_configuration()?.and_then(Result::ok))

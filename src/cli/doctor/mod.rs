@@ -28,17 +28,15 @@ pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
     let serving_secret = arguments.serving_secret.clone();
     let serving_secret = serving_secret.unwrap_or_else(|| installation.serving_secret());
     let has_no_controller = arguments.without_controller;
-    let subject =
-        InspectedInstallation { cluster, installation, serving_secret, has_no_controller };
-    // The first request: an API server that does not answer it answers none.
-    let mut findings = vec![parts::version(&subject)?];
-    findings.extend(subject.configuration_problem()?);
-    findings.extend(registrations::findings(&subject)?);
-    findings.extend(policies::findings(&subject)?);
-    findings.extend(trust::findings(&subject)?);
-    findings.push(parts::replicas(&subject)?);
-    findings.extend(parts::leaders(&subject)?);
-    findings.extend(canary::findings(&subject)?);
+    let policies = arguments.policies;
+    let subject = InspectedInstallation {
+        cluster,
+        installation,
+        serving_secret,
+        has_no_controller,
+        policies,
+    };
+    let findings = findings(&subject)?;
     let is_well = findings.iter().all(|check| check.outcome != CheckOutcome::Bad);
     let diagnosis = Diagnosis { api_version: API_VERSION, kind: "Diagnosis", findings };
     print(&match arguments.output {
@@ -47,6 +45,23 @@ pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
         Some(Notation::Yaml) => render::yaml(&diagnosis)?,
     })?;
     Ok(if is_well { Exit::Clean } else { Exit::Denied })
+}
+
+fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure> {
+    // The first request: an API server that does not answer it answers none.
+    let mut findings = vec![parts::version(subject)?];
+    findings.extend(subject.configuration_problem()?);
+    if subject.has_webhook() {
+        findings.extend(registrations::findings(subject)?);
+    }
+    findings.extend(policies::findings(subject)?);
+    if subject.has_webhook() {
+        findings.extend(trust::findings(subject)?);
+        findings.push(parts::replicas(subject)?);
+    }
+    findings.extend(parts::leaders(subject)?);
+    findings.extend(canary::findings(subject)?);
+    Ok(findings)
 }
 
 #[derive(Serialize)]

@@ -77,7 +77,7 @@ pub(super) fn leaders(subject: &InspectedInstallation) -> Result<Vec<CheckResult
     let consequence =
         "in mode full nothing is bound, and no event says why PersistentVolumeClaims are Pending";
     let mut findings = vec![holder(subject, "leader", &installation.lease(), consequence)?];
-    if subject.serving_secret == installation.serving_secret() {
+    if subject.has_webhook() && subject.serving_secret == installation.serving_secret() {
         let lease = installation.certificates_lease();
         let consequence = "the serving certificate is not renewed";
         findings.push(holder(subject, "certificate leader", &lease, consequence)?);

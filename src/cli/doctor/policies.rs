@@ -1,13 +1,15 @@
 //! Whether the ValidatingAdmissionPolicies are those of this version and configuration, where there are any.
 //!
-//! Nothing says that an installation has them: where there is none at all, none is missed.
+//! Unless the command says that an installation has them: where there is none at all, none is missed. Those of the chart have
+//! the name of the installation, those of `bindery generate policies` that of the program.
 
 use serde_json::{Value, json};
 
 use super::check_result::CheckResult;
 use super::installation::{Found, InspectedInstallation};
-use crate::api::admission_policy::{AdmissionPolicy, LABELS, admission_policies};
+use crate::api::admission_policy::{AdmissionPolicy, COMPONENT, admission_policies};
 use crate::api::policy_parameters::volume_policies;
+use crate::api::registration::NAME;
 use crate::cli::exit::Failure;
 use crate::rules::Policy;
 
@@ -34,7 +36,7 @@ const SELECTORS: [&str; 3] = [
     "/spec/matchConstraints/excludeResourceRules",
 ];
 
-/// One finding; none where no policy is there.
+/// One finding; none where no policy is there and none has to be.
 pub(super) fn findings(subject: &InspectedInstallation) -> Result<Option<CheckResult>, Failure> {
     let lists = [
         list(subject, "validatingadmissionpolicies")?,
@@ -44,7 +46,11 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Option<CheckRe
         let text = "you may not list ValidatingAdmissionPolicies and their bindings";
         return Ok(Some(CheckResult::unknown(CHECK, text)));
     };
-    if policies.is_empty() && bindings.is_empty() {
+    let installation = subject.installation.name();
+    let of_chart = policies.iter().chain(&bindings).any(|one| is_of(one, installation));
+    let name = if of_chart || subject.policies.is_some() { installation } else { NAME };
+    let is_there = policies.iter().chain(&bindings).any(|one| is_of(one, name));
+    if !is_there && subject.policies.is_none() {
         return Ok(None);
     }
     let Some(configuration) = subject.configuration()? else {
@@ -52,13 +58,20 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Option<CheckRe
         return Ok(Some(CheckResult::unknown(CHECK, text)));
     };
     let found: Vec<&Value> = policies.iter().chain(&bindings).collect();
-    let wanted = expected(&configuration.policy, &configuration.own_controller, &found);
+    let wanted = expected(&configuration.policy, &configuration.own_controller, name, &found);
     Ok(Some(compared(&wanted, &policies, &bindings)))
 }
 
-/// The policies and their bindings. Those that have PVs as parameters are wanted where there is one of them.
-fn expected(decisions: &Policy, own_controller: &str, found: &[&Value]) -> Vec<(Value, Value)> {
-    let mut made = admission_policies(decisions, own_controller);
+/// The policies of an installation and their bindings. Those that have PVs as parameters are wanted where there is one of
+/// them.
+fn expected(
+    decisions: &Policy,
+    own_controller: &str,
+    installation: &str,
+    found: &[&Value],
+) -> Vec<(Value, Value)> {
+    let made = admission_policies(decisions, own_controller).into_iter();
+    let mut made: Vec<AdmissionPolicy> = made.map(|one| one.of_installation(installation)).collect();
     let with_volumes = volume_policies(decisions, own_controller);
     let is_there = |one: &AdmissionPolicy| {
         found.iter().any(|found| found["metadata"]["name"] == one.binding.spec.policy_name.as_str())
@@ -69,11 +82,19 @@ fn expected(decisions: &Policy, own_controller: &str, found: &[&Value]) -> Vec<(
     made.iter().map(|one| (json!(one.policy), json!(one.binding))).collect()
 }
 
-/// The policies or bindings that are labelled as ours; nothing if they may not be listed.
+/// Returns whether the name of a policy or a binding is one of this installation.
+fn is_of(object: &Value, installation: &str) -> bool {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let rest = name.strip_prefix(installation).unwrap_or_default();
+    ["-guard-", "-advise-"].iter().any(|entry| rest.starts_with(entry))
+}
+
+/// The policies or bindings of rules; nothing if they may not be listed.
 fn list(subject: &InspectedInstallation, collection: &str) -> Result<Option<Vec<Value>>, Failure> {
-    let labels = LABELS.map(|(key, value)| format!("{}%3D{value}", key.replace('/', "%2F")));
-    let labels = labels.join("%2C");
-    let path = format!("/apis/admissionregistration.k8s.io/v1/{collection}?labelSelector={labels}");
+    // The name in the labels is that of the chart, which nameOverride replaces.
+    let (key, value) = COMPONENT;
+    let label = format!("{}%3D{value}", key.replace('/', "%2F"));
+    let path = format!("/apis/admissionregistration.k8s.io/v1/{collection}?labelSelector={label}");
     Ok(match subject.get(&path)? {
         Found::Object(list) => Some(list["items"].as_array().cloned().unwrap_or_default()),
         Found::Hidden => None,
@@ -111,8 +132,8 @@ fn compared(wanted: &[(Value, Value)], policies: &[Value], bindings: &[Value]) -
     CheckResult::bad(
         CHECK,
         format!(
-            "{}; some changes are not denied that should be, or the other way round; apply the output of `bindery generate \
-             policies` with the configuration of the webhook",
+            "{}; some changes are not denied that should be, or the other way round; run helm upgrade if the chart made them, \
+             else apply the output of `bindery generate policies` with the configuration of the webhook",
             wrong.join(", ")
         ),
     )

@@ -17,8 +17,9 @@ use super::example::{ExampleError, judge, judge_without_mutations};
 use crate::api::registration::name;
 use crate::rules::mutations::MUTATIONS;
 use crate::rules::{
-    Example, Exemptable, Mode, Mutation, Page, PolicyForm, RULES, RequestType, Resource, Rule,
-    Ruling, ScanCheck, Switch, TENANT_LABEL, Terminating, Verdict, WarningMode, spelling,
+    Example, Exemptable, Mode, Mutation, MutationForm, Page, PolicyForm, RULES, RequestType,
+    Resource, Rule, Ruling, ScanCheck, Switch, TENANT_LABEL, Terminating, Verdict, WarningMode,
+    spelling,
 };
 
 /// The table of all rules and mutations, with links to their pages.
@@ -131,6 +132,16 @@ fn policy(form: PolicyForm) -> String {
     }
 }
 
+/// Returns how close a MutatingAdmissionPolicy comes to the mutation.
+fn mutating_policy(form: MutationForm) -> String {
+    let kind = "[MutatingAdmissionPolicy](../../how-to/policies.md#mutations)";
+    match form {
+        MutationForm::Exact(_) => format!("Its {kind} is exact."),
+        MutationForm::Partial(_, reason) => format!("Its {kind} is partial: {reason}"),
+        MutationForm::NotExpressible(reason) => format!("It has no {kind}: {reason}"),
+    }
+}
+
 /// The page of a mutation.
 pub fn of_mutation(mutation: &Mutation) -> Result<String, ExampleError> {
     let mut out =
@@ -141,6 +152,7 @@ pub fn of_mutation(mutation: &Mutation) -> Result<String, ExampleError> {
         out.push_str("It is off unless `mutations` in the configuration enables it.\n");
     }
     page(&mut out, &mutation.page);
+    let _ = writeln!(out, "\n{}", mutating_policy(mutation.policy));
     let reported = match mutation.warning {
         WarningMode::Warned => "The warning and the patch",
         WarningMode::Silent => "Without a warning; the audit annotation and the patch",

@@ -130,7 +130,7 @@ fn the_export_is_applied(scene: &Scene<'_>, claim: &str, volume_type: &str) {
     let applied = scene.world.post(STORAGE_ADMIN, VOLUMES, &export).expect_ok();
     match scene.beside {
         Beside::Nothing => {}
-        Beside::Baseline | Beside::Strict | Beside::Full | Beside::Ended => {
+        Beside::Baseline | Beside::Strict | Beside::Full | Beside::Ended | Beside::Policies => {
             assert_eq!(applied["spec"]["claimRef"].get("uid"), None, "{applied}");
             scene.world.until(&volume_path(name(&export)), "Available");
             scene.claim(claim, volume_type);

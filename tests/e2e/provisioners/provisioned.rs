@@ -14,7 +14,7 @@ fn count() -> usize {
 
 pub(super) fn what_is_provisioned_is_bound_and_goes_as_without_bindery() {
     let without = play(Beside::Nothing, provisioned);
-    for beside in Beside::due(&[Beside::Baseline, Beside::Strict, Beside::Full]) {
+    for beside in Beside::due(&[Beside::Baseline, Beside::Strict, Beside::Full, Beside::Policies]) {
         let written: Written = play(beside, provisioned);
         written.expect_same(&without, beside);
     }
@@ -63,7 +63,7 @@ fn the_volume_first(scene: &Scene<'_>, claim: &str, volume: &str) {
     let reply = scene.world.delete(STORAGE_ADMIN, &volume_path(volume));
     match scene.beside {
         Beside::Nothing => drop(reply.expect_ok()),
-        Beside::Baseline | Beside::Strict | Beside::Full | Beside::Ended => {
+        Beside::Baseline | Beside::Strict | Beside::Full | Beside::Ended | Beside::Policies => {
             assert!(reply.expect_denied(403).contains("[bound-volume-delete]"), "{reply}");
         }
     }

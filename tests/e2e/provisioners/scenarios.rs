@@ -20,7 +20,13 @@ fn count() -> usize {
 
 pub(super) fn disks_live_as_without_bindery() {
     let without = play(Beside::Nothing, all);
-    for beside in Beside::due(&[Beside::Baseline, Beside::Strict, Beside::Full, Beside::Ended]) {
+    for beside in Beside::due(&[
+        Beside::Baseline,
+        Beside::Strict,
+        Beside::Full,
+        Beside::Ended,
+        Beside::Policies,
+    ]) {
         play(beside, all).expect_same(&without, beside);
     }
 }

@@ -7,6 +7,7 @@ use bindery::rules::Policy;
 use serde_json::{Value, json};
 
 use crate::controller::{Controller, Election};
+use crate::denials::policies;
 use crate::eventually::eventually;
 use crate::installed::{Installed, Registered};
 use crate::no_false_denials::world::{VOLUMES, World};
@@ -33,13 +34,15 @@ pub(super) enum Beside {
     Full,
     /// The same webhook, which has ended and is still registered, and Kubernetes' own binder.
     Ended,
+    /// The policies of those rules without a webhook, and Kubernetes' own binder.
+    Policies,
 }
 
 impl Beside {
     /// Those of `all` that are played: in an everyday run what most users have, and everything at once.
     pub(super) fn due(all: &[Self]) -> impl Iterator<Item = Self> {
         all.iter().copied().filter(|setting| match setting {
-            Self::Nothing | Self::Baseline | Self::Full => true,
+            Self::Nothing | Self::Baseline | Self::Full | Self::Policies => true,
             Self::Strict | Self::Ended => extent().is_full,
         })
     }
@@ -47,7 +50,7 @@ impl Beside {
     /// The controllers of Kubernetes, and the policy of the webhook.
     pub(super) fn parts(self) -> (Peers, Option<Policy>) {
         match self {
-            Self::Nothing => (Peers::Storage, None),
+            Self::Nothing | Self::Policies => (Peers::Storage, None),
             Self::Baseline => (Peers::Storage, Some(Policy::default())),
             Self::Strict | Self::Ended => (Peers::Storage, Some(strict())),
             Self::Full => (Peers::StorageWithoutBinder, Some(strict())),
@@ -71,6 +74,11 @@ pub(super) fn play(beside: Beside, act: impl FnOnce(&Scene<'_>)) -> Written {
     let (peers, policy) = beside.parts();
     let plane = Plane::start(peers).unwrap_or_else(|error| panic!("{error}"));
     let mut webhook = policy.map(|policy| Installed::under(policy, &plane, Registered::Everything));
+    if beside == Beside::Policies {
+        let strict = strict();
+        let modes = strict.modes.iter().map(|(id, mode)| (id.as_str(), *mode));
+        policies::apply(&plane, &modes.collect());
+    }
     let _controller = (beside == Beside::Full).then(|| Controller::start(&plane, Election::None));
     let storage = Storage::on(&plane);
     let world = World::of_class(&plane, "peers", DRIVER, "Immediate");

@@ -88,7 +88,11 @@ impl Trash<'_> {
         let more = ["--config", self.file.to_str().unwrap()];
         match self.scene.beside {
             Beside::Full => Controller::start_with(self.plane(), &more),
-            Beside::Nothing | Beside::Baseline | Beside::Strict | Beside::Ended => {
+            Beside::Nothing
+            | Beside::Baseline
+            | Beside::Strict
+            | Beside::Ended
+            | Beside::Policies => {
                 let kubeconfig = self.plane().kubeconfig(BINDERY_CONTROLLER);
                 Controller::keeping(&kubeconfig, Election::None, &more)
             }

@@ -15,6 +15,7 @@ pub use judging::inspect::inspect;
 pub use judging::judge::judge;
 pub use judging::mutate::{PlannedMutations, mutate};
 pub use judging::mutation::{FieldMutation, Mutation, MutationPlan, Switch, WarningMode};
+pub use judging::mutation_form::{MutationForm, MutationText};
 pub use judging::parameters::{Parameters, Unlisted};
 pub use judging::policy::{ConfiguredExemption, Override, Policy, TENANT_LABEL};
 pub use judging::policy_form::{PolicyForm, PolicyText, PolicyViolation};

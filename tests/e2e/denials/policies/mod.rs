@@ -1,6 +1,7 @@
 //! The ValidatingAdmissionPolicies of `bindery generate policies` on a real API server, without the webhook.
 
 mod latency;
+mod mutations;
 mod page;
 mod parameters;
 mod random;
@@ -25,6 +26,7 @@ use crate::runner::{Case, alone, case};
 use super::rules::Route;
 use bindery::rules::Send;
 use latency::policies_cost_a_request_less_than_the_webhook;
+use mutations::mutating_policies_store_what_the_webhook_stores;
 use parameters::volumes_as_parameters_cost_a_claim_by_their_number;
 use random::policies_deny_random_changes_as_their_rules_do;
 use types::the_types_of_every_expression_are_right;
@@ -36,6 +38,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(policies_with_volumes_deny_what_their_rules_do),
     case!(the_types_of_every_expression_are_right),
     case!(policies_deny_random_changes_as_their_rules_do),
+    case!(mutating_policies_store_what_the_webhook_stores),
     alone!(policies_cost_a_request_less_than_the_webhook),
     alone!(volumes_as_parameters_cost_a_claim_by_their_number),
 ];
@@ -44,7 +47,7 @@ pub(crate) const CASES: &[Case] = &[
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// Creates the policies under these modes, and returns them once they are in force.
-fn apply(plane: &Plane, modes: &BTreeMap<&str, Mode>) -> Vec<Value> {
+pub(crate) fn apply(plane: &Plane, modes: &BTreeMap<&str, Mode>) -> Vec<Value> {
     apply_with(plane, modes, &[])
 }
 

@@ -104,5 +104,5 @@ fn document(rows: &BTreeMap<&str, Row>) -> String {
         }
         let _ = writeln!(out, "| `{}` | {form} | {count} | {reason} |", rule.id);
     }
-    out
+    out + &super::mutations::document()
 }

@@ -10,6 +10,7 @@ pub(crate) mod changes;
 mod load;
 pub(crate) mod outages;
 pub(crate) mod pages;
+pub(crate) mod policies;
 pub(crate) mod provided;
 pub(crate) mod renewals;
 pub(crate) mod restarts;

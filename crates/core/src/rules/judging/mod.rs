@@ -17,6 +17,7 @@ pub mod judge;
 pub mod looked_at;
 pub mod mutate;
 pub mod mutation;
+pub mod mutation_form;
 pub mod namespace_labels;
 pub mod pair;
 pub mod parameters;

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::change::Change;
+use super::mutation_form::MutationForm;
 use super::rule::{Example, Page, RequestTypes};
 use super::violation::Dependency;
 use crate::binding::Evidence;
@@ -29,6 +30,8 @@ pub struct Mutation {
     pub mutated: &'static [Example],
     /// Changes that it leaves as they are, with what is true afterwards.
     pub unchanged: &'static [Example],
+    /// How close a MutatingAdmissionPolicy comes to it.
+    pub policy: MutationForm,
     /// Plans the fields for a change.
     pub plan: fn(&Change, &Evidence<'_>) -> Option<MutationPlan>,
 }

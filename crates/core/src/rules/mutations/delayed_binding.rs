@@ -56,6 +56,7 @@ pub(super) static MUTATION: Mutation = Mutation {
             "pvc/db/data",
             "/metadata/annotations/bindery.dev~1volume-binding-mode",
         )])],
+    policy: MutationForm::NotExpressible("Whether a StorageClass delays binding shows on the StorageClass."),
     plan,
 };
 

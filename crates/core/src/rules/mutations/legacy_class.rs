@@ -37,8 +37,41 @@ pub(super) static MUTATION: Mutation = Mutation {
                     annotation=volume.beta.kubernetes.io/storage-class:slow",
         )
         .then(&[Fact::Is("pvc/db/data", "/spec/storageClassName", "\"slow\"")])],
+    policy: MutationForm::Exact(&[
+        MutationText {
+            resource: Resource::Claims,
+            variables: &[
+                LEGACY,
+                IS_NAME,
+                ("isClass", "variables.legacyClass == '' || variables.isName"),
+            ],
+            patch: COPY,
+        },
+        MutationText {
+            resource: Resource::Volumes,
+            variables: &[LEGACY, IS_NAME, ("isClass", "variables.isName")],
+            patch: COPY,
+        },
+    ]),
     plan,
 };
+
+/// The annotation; what no class is called where there is none.
+const LEGACY: (&str, &str) = (
+    "legacyClass",
+    "object.metadata.?annotations[?'volume.beta.kubernetes.io/storage-class'].orValue('-')",
+);
+
+/// As [`is_class_name`].
+const IS_NAME: (&str, &str) = (
+    "isName",
+    "size(variables.legacyClass) <= 253 && \
+     variables.legacyClass.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
+);
+
+/// Copies the annotation to the field that is not set.
+const COPY: &str = "!object.spec.?storageClassName.hasValue() && variables.isClass ? \
+    [JSONPatch{op: 'add', path: '/spec/storageClassName', value: variables.legacyClass}] : []";
 
 fn plan(change: &Change, _: &Evidence<'_>) -> Option<MutationPlan> {
     let class = match (change.claim(), change.volume()) {

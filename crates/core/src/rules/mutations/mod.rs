@@ -50,6 +50,7 @@ mod prelude {
     pub(super) use crate::rules::judging::mutation::{
         Creators, FieldMutation, Mutation, MutationPlan, Switch, WarningMode,
     };
+    pub(super) use crate::rules::judging::mutation_form::{MutationForm, MutationText};
     pub(super) use crate::rules::judging::resource::{Operation, Resource};
     pub(super) use crate::rules::judging::rule::{
         Example, Fact, Page, Persona, RequestType, RequestTypes,

@@ -54,6 +54,7 @@ pub(super) static MUTATION: Mutation = Mutation {
         .given("claim db/data 10Gi RWO class=none-such")
         .creates("volume pv-a 10Gi RWO class=none-such held=db/data")
         .then(&[Fact::Has("pv/pv-a", "/spec/claimRef/uid")])],
+    policy: MutationForm::NotExpressible("Whether a PVC of that uid exists shows on the PVC."),
     plan,
 };
 

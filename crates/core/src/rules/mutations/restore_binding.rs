@@ -73,6 +73,41 @@ pub(super) static MUTATION: Mutation = Mutation {
         .given(RELEASED)
         .merges("pv/pv-a", r#"{"spec":{"claimRef":{"uid":null}}}"#)
         .then(&[Fact::Lacks("pv/pv-a", "/spec/claimRef/uid")])],
+    policy: MutationForm::Partial(
+        &[MutationText {
+            resource: Resource::Claims,
+            variables: &[
+                ("oldAnnotations", "oldObject.metadata.?annotations.orValue({})"),
+                ("newAnnotations", "object.metadata.?annotations.orValue({})"),
+                (
+                    "dropped",
+                    "variables.oldAnnotations.filter(k, k.startsWith('pv.kubernetes.io/'))",
+                ),
+                (
+                    "isDropped",
+                    "variables.oldPhase == 'Bound' && \
+                     'pv.kubernetes.io/bind-completed' in variables.oldAnnotations && \
+                     !variables.dropped.exists(k, k in variables.newAnnotations) && \
+                     !variables.isBinder && !variables.isTerminating",
+                ),
+                (
+                    "isUnprotected",
+                    "'kubernetes.io/pvc-protection' in oldObject.metadata.?finalizers.orValue([]) && \
+                     !('kubernetes.io/pvc-protection' in object.metadata.?finalizers.orValue([]))",
+                ),
+                ("hasFinalizers", "size(object.metadata.?finalizers.orValue([])) > 0"),
+            ],
+            // A list that is there is added to; a key of a map is added to a map that is there.
+            patch: "!variables.isDropped ? [] : (!variables.isUnprotected ? [] : variables.hasFinalizers ? \
+                [JSONPatch{op: 'add', path: '/metadata/finalizers/-', value: 'kubernetes.io/pvc-protection'}] : \
+                [JSONPatch{op: 'add', path: '/metadata/finalizers', value: ['kubernetes.io/pvc-protection']}]) + \
+                (size(variables.newAnnotations) > 0 ? [] : \
+                [JSONPatch{op: 'add', path: '/metadata/annotations', value: {}}]) + \
+                variables.dropped.map(k, JSONPatch{op: 'add', \
+                path: '/metadata/annotations/' + jsonpatch.escapeKey(k), value: variables.oldAnnotations[k]})",
+        }],
+        "It restores PVCs. Whether the PVC of a PV still has it shows on the PVC.",
+    ),
     plan,
 };
 

@@ -52,6 +52,7 @@ pub(super) static MUTATION: Mutation = Mutation {
             .creates("claim db/data 20Gi RWO class=fast")
             .then(&[Fact::Lacks("pvc/db/data", "/spec/volumeName")]),
     ],
+    policy: MutationForm::NotExpressible("Which PV the trash holds for a name shows on the PVs."),
     plan,
 };
 

@@ -46,6 +46,27 @@ pub(super) static MUTATION: Mutation = Mutation {
             "/metadata/annotations/volume.kubernetes.io~1selected-node",
             "\"n1\"",
         )])],
+    policy: MutationForm::Exact(&[MutationText {
+        resource: Resource::Claims,
+        variables: &[
+            ("annotations", "object.metadata.?annotations.orValue({})"),
+            // As an exported manifest has them.
+            (
+                "isExported",
+                "'pv.kubernetes.io/bind-completed' in variables.annotations || \
+                 'kubectl.kubernetes.io/last-applied-configuration' in variables.annotations",
+            ),
+            (
+                "binderKeys",
+                "['pv.kubernetes.io/bind-completed', 'pv.kubernetes.io/bound-by-controller'] + \
+                 (variables.isExported ? ['volume.kubernetes.io/selected-node', \
+                 'volume.kubernetes.io/storage-provisioner', \
+                 'volume.beta.kubernetes.io/storage-provisioner'] : [])",
+            ),
+        ],
+        patch: "variables.binderKeys.filter(k, k in variables.annotations).map(k, \
+            JSONPatch{op: 'remove', path: '/metadata/annotations/' + jsonpatch.escapeKey(k)})",
+    }]),
     plan,
 };
 

@@ -98,6 +98,7 @@ pub(super) static MUTATION: Mutation = Mutation {
             .merges("pv/pv-a", r#"{"metadata":{"labels":{"tier":"gold"}}}"#)
             .then(&[Fact::Lacks("pv/pv-a", LABEL)]),
     ],
+    policy: MutationForm::NotExpressible("To which tenant the namespace of a PVC belongs shows on the Namespace; a PV has none."),
     plan,
 };
 

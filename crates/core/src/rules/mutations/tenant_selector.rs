@@ -61,6 +61,7 @@ pub(super) static MUTATION: Mutation = Mutation {
             .creates("claim db/data 10Gi RWO class=fast")
             .then(&[Fact::Lacks("pvc/db/data", "/spec/selector")]),
     ],
+    policy: MutationForm::NotExpressible("Whether a StorageClass has a provisioner shows on the StorageClass."),
     plan,
 };
 

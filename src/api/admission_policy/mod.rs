@@ -3,6 +3,9 @@
 //! Made from the same values as the registrations and the reference pages. One policy for each entry of the registration,
 //! resource and action. What a policy looks for is in the rules (`rules::PolicyForm`).
 
+mod chart;
+mod mutating;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::admissionregistration::v1::{
@@ -12,6 +15,8 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+pub use self::chart::{PolicyParts, policy_parts};
+pub use self::mutating::{MutatingPolicy, mutating_policies};
 use super::policy_condition::{any_of, conjuncts};
 use super::policy_variables::{inlined, renamed, uses};
 use super::registration::NAME;
@@ -25,8 +30,10 @@ use crate::rules::{
 };
 
 /// The labels of all of them. The chart has policies of its own, which are of another component.
-pub const LABELS: [(&str, &str); 2] =
-    [("app.kubernetes.io/name", NAME), ("app.kubernetes.io/component", "rules")];
+const LABELS: [(&str, &str); 2] = [("app.kubernetes.io/name", NAME), COMPONENT];
+
+/// The label by which they are found, whoever made them.
+pub const COMPONENT: (&str, &str) = ("app.kubernetes.io/component", "rules");
 
 /// A policy and what puts it into force.
 #[derive(Clone, Debug, PartialEq)]
@@ -254,9 +261,22 @@ impl JudgedText {
 }
 
 fn constraints(resource: Resource, texts: &[JudgedText]) -> MatchResources {
+    let operations = texts.iter().flat_map(|judged| judged.operations());
+    MatchResources {
+        match_policy: Some("Equivalent".to_owned()),
+        resource_rules: Some(rules(resource, operations)),
+        ..MatchResources::default()
+    }
+}
+
+/// The requests with these operations on the parts of a resource.
+fn rules(
+    resource: Resource,
+    requests: impl Iterator<Item = (String, &'static str)>,
+) -> Vec<NamedRuleWithOperations> {
     let mut operations: BTreeMap<String, BTreeSet<&'static str>> = BTreeMap::new();
-    for (resource, operation) in texts.iter().flat_map(|judged| judged.operations()) {
-        operations.entry(resource).or_default().insert(operation);
+    for (path, operation) in requests {
+        operations.entry(path).or_default().insert(operation);
     }
     let rules = operations.into_iter().map(|(path, operations)| NamedRuleWithOperations {
         api_groups: Some(vec![resource.group().to_owned()]),
@@ -266,11 +286,7 @@ fn constraints(resource: Resource, texts: &[JudgedText]) -> MatchResources {
         scope: Some("*".to_owned()),
         resource_names: None,
     });
-    MatchResources {
-        match_policy: Some("Equivalent".to_owned()),
-        resource_rules: Some(rules.collect()),
-        ..MatchResources::default()
-    }
+    rules.collect()
 }
 
 /// Whose requests a policy judges: CEL, all of which holds for them.
@@ -301,7 +317,11 @@ fn variables_of(texts: &[JudgedText], trusted: &Trusted) -> Vec<(String, String)
 
 /// Those that the validation uses.
 fn used_variables(all: Vec<(String, String)>, validation: &Validation) -> Vec<Variable> {
-    let mut used = vec![validation.message_expression.clone().unwrap_or_default()];
+    kept(all, vec![validation.message_expression.clone().unwrap_or_default()])
+}
+
+/// Those of all variables that these expressions use, however indirectly.
+fn kept(all: Vec<(String, String)>, mut used: Vec<String>) -> Vec<Variable> {
     let mut kept = Vec::new();
     for (name, expression) in all.into_iter().rev() {
         let is_new = !kept.iter().any(|one: &Variable| one.name == name);

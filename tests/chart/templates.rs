@@ -176,7 +176,6 @@ fn helm_finds_no_fault() {
         Some("local-pools"),
         Some("webhook-only"),
         Some("reports"),
-
         Some("policies-instead"),
     ] {
         let file = values.map(|name| format!("tests/chart/sets/{name}.yaml"));

@@ -10,9 +10,9 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 
 use super::{
-    AdmissionPolicy, Group, JudgedText, MutatingPolicy, NAME, Policy, PolicyViolation, RULES, Trusted,
-    constraints, entry, inlined, judged, mutating_policies, spelling, used_variables, validation,
-    variables, variables_of,
+    AdmissionPolicy, Group, JudgedText, MutatingPolicy, NAME, Policy, PolicyViolation, RULES,
+    Trusted, constraints, entry, inlined, judged, mutating_policies, spelling, used_variables,
+    validation, variables, variables_of,
 };
 use crate::rules::Operation;
 
@@ -115,10 +115,11 @@ fn text_parts(
     let (path, _) = spelling(resource, Operation::Update);
     let entry = entry(text.rule);
     let group = Group { entry, resource, action: "Deny", has_volumes: false };
-    let own = text.text.variables.iter().map(|(name, cel)| Variable {
-        name: text.own_name(name),
-        expression: text.named(cel),
-    });
+    let own = text
+        .text
+        .variables
+        .iter()
+        .map(|(name, cel)| Variable { name: text.own_name(name), expression: text.named(cel) });
     TextParts {
         rule: text.rule.id,
         modes,

@@ -8,8 +8,8 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 
 use super::{
-    BREAK_GLASS, LABELS, MatchCondition, MatchResources, NAME, ObjectMeta, Policy, escaped, kept, rules,
-    spelling, variables,
+    BREAK_GLASS, LABELS, MatchCondition, MatchResources, NAME, ObjectMeta, Policy, escaped, kept,
+    rules, spelling, variables,
 };
 use crate::rules::mutations::MUTATIONS;
 use crate::rules::{Mutation, MutationText, Operation, Switch};
@@ -49,7 +49,8 @@ fn policy(
     let types = mutation.request_types.iter().filter(|one| one.resource == text.resource);
     let operations = types.map(|one| spelling(one.resource, one.operation));
     let own = text.variables.iter().map(|(name, cel)| ((*name).to_owned(), (*cel).to_owned()));
-    let common = variables(&decisions.trusted).into_iter().map(|(name, cel)| (name.to_owned(), cel));
+    let common =
+        variables(&decisions.trusted).into_iter().map(|(name, cel)| (name.to_owned(), cel));
     let spec = MutatingAdmissionPolicySpec {
         failure_policy: Some("Ignore".to_owned()),
         match_constraints: Some(MatchResources {

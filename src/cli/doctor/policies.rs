@@ -71,7 +71,8 @@ fn expected(
     found: &[&Value],
 ) -> Vec<(Value, Value)> {
     let made = admission_policies(decisions, own_controller).into_iter();
-    let mut made: Vec<AdmissionPolicy> = made.map(|one| one.of_installation(installation)).collect();
+    let mut made: Vec<AdmissionPolicy> =
+        made.map(|one| one.of_installation(installation)).collect();
     let with_volumes = volume_policies(decisions, own_controller);
     let is_there = |one: &AdmissionPolicy| {
         found.iter().any(|found| found["metadata"]["name"] == one.binding.spec.policy_name.as_str())

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::helm::{Rendering, rendered, set, sets, text};
 
 /// Where the program names its metrics.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "src/telemetry/connections.rs",
     "src/telemetry/configuration.rs",
     "src/telemetry/metrics.rs",

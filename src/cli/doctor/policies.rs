@@ -210,7 +210,7 @@ mod tests {
     fn policies_with_volumes_are_wanted_where_there_is_one() {
         let wanted = |name: &str| {
             let found = json!({"metadata": {"name": name}});
-            expected(&Policy::default(), "me", &[&found]).len()
+            expected(&Policy::default(), "me", "bindery", &[&found]).len()
         };
         let others = wanted("bindery-advise-persistentvolumeclaims-deny");
         assert_eq!(others, admission_policies(&Policy::default(), "me").len());

@@ -288,6 +288,10 @@ pub struct DoctorArgs {
     /// they deny.
     #[arg(long, value_name = "VALUE")]
     pub policies: Option<InstalledPolicies>,
+    /// The configuration with which `bindery generate policies` made them, where the chart is not installed; the defaults if
+    /// left out.
+    #[arg(long, value_name = "FILE", requires = "policies")]
+    pub config: Option<PathBuf>,
     /// `json` or `yaml` instead of lines.
     #[arg(short, long, value_name = "FORM")]
     pub output: Option<Notation>,

@@ -1,11 +1,14 @@
 //! The installation that is verified, and what its cluster stores.
 
+use std::path::PathBuf;
+
 use super::check_result::CheckResult;
 use serde_json::Value;
 
 use crate::api::installation::Installation;
 use crate::cli::args::InstalledPolicies;
 use crate::cli::exit::Failure;
+use crate::cli::files;
 use crate::cli::input::cluster::{ClusterClient, ReadError};
 use crate::config::{self, Configuration};
 
@@ -19,6 +22,8 @@ pub(super) struct InspectedInstallation {
     pub(super) has_no_controller: bool,
     /// How its policies are installed; nothing if that is not known.
     pub(super) policies: Option<InstalledPolicies>,
+    /// The configuration with which the policies were generated, where that is not the installation's.
+    pub(super) configuration_file: Option<PathBuf>,
 }
 
 /// An object of the cluster, or why there is none.
@@ -44,18 +49,25 @@ impl InspectedInstallation {
         let problem = self.read_configuration()?.and_then(Result::err);
         Ok(problem.map(|problem| {
             let text = format!(
-                "{problem}; replicas keep the last configuration that was good, and one that starts does not \
-                 serve; correct the ConfigMap"
+                "{problem}; replicas keep the last configuration that was good, and one that starts uses it or, where \
+                 there is none, the defaults; correct the ConfigMap"
             );
             CheckResult::bad("configuration", text)
         }))
     }
 
     fn read_configuration(&self) -> Result<Option<Result<Configuration, String>>, Failure> {
+        let from_file =
+            || files::configuration(self.configuration_file.as_deref()).map(|read| Some(Ok(read)));
+        if self.configuration_file.is_some() {
+            return from_file();
+        }
         let (namespace, name) = (self.installation.namespace(), self.installation.configuration());
         let path = format!("/api/v1/namespaces/{namespace}/configmaps/{name}");
         Ok(match self.get(&path)? {
             Found::Object(object) => Some(stored_configuration(&object, &name)),
+            // Policies that are not the chart's have the defaults of the program.
+            Found::Missing if self.policies.is_some() => return from_file(),
             Found::Missing | Found::Hidden => None,
         })
     }

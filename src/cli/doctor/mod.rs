@@ -28,13 +28,14 @@ pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
     let serving_secret = arguments.serving_secret.clone();
     let serving_secret = serving_secret.unwrap_or_else(|| installation.serving_secret());
     let has_no_controller = arguments.without_controller;
-    let policies = arguments.policies;
+    let (policies, configuration_file) = (arguments.policies, arguments.config.clone());
     let subject = InspectedInstallation {
         cluster,
         installation,
         serving_secret,
         has_no_controller,
         policies,
+        configuration_file,
     };
     let findings = findings(&subject)?;
     let is_well = findings.iter().all(|check| check.outcome != CheckOutcome::Bad);

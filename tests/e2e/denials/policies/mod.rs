@@ -16,6 +16,7 @@ use std::time::Duration;
 use bindery::rules::Mode;
 use hyper::Method;
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 
 use super::rules::{Run, Stage, fire, shot};
 use crate::eventually::eventually;
@@ -62,21 +63,33 @@ fn apply_with(plane: &Plane, modes: &BTreeMap<&str, Mode>, more: &[&str]) -> Vec
 
 /// What the command prints.
 fn generated(modes: &BTreeMap<&str, Mode>, more: &[&str]) -> Vec<Value> {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config.json");
-    let modes: BTreeMap<_, _> = modes.iter().map(|(id, mode)| (*id, mode.as_str())).collect();
-    std::fs::write(
-        &file,
-        json!({"apiVersion": "bindery.dev/v1", "kind": "Config", "rules": {"modes": modes}})
-            .to_string(),
-    )
-    .unwrap();
-    let arguments = ["generate", "policies", "-o", "json", "--config", file.to_str().unwrap()];
+    let file = configuration(modes);
     let mut command = Command::new(env!("CARGO_BIN_EXE_bindery"));
-    let output = command.args(arguments).args(more).output().unwrap();
+    command.args(["generate", "policies", "-o", "json", "--config"]).arg(file.path()).args(more);
+    let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let mut list: Value = serde_json::from_slice(&output.stdout).unwrap();
     serde_json::from_value(list["items"].take()).unwrap()
+}
+
+/// A configuration with these modes.
+fn configuration(modes: &BTreeMap<&str, Mode>) -> NamedTempFile {
+    let file = NamedTempFile::new().unwrap();
+    let modes: BTreeMap<_, _> = modes.iter().map(|(id, mode)| (*id, mode.as_str())).collect();
+    let text = json!({"apiVersion": "bindery.dev/v1", "kind": "Config", "rules": {"modes": modes}});
+    std::fs::write(file.path(), text.to_string()).unwrap();
+    file
+}
+
+/// Returns what `bindery doctor` says of the policies, where they were generated under these modes.
+fn doctor(plane: &Plane, modes: &BTreeMap<&str, Mode>) -> String {
+    let file = configuration(modes);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bindery"));
+    command.args(["doctor", "--policies=instead", "--without-controller", "--config"]);
+    let output = command.arg(file.path()).arg("--kubeconfig").arg(plane.kubeconfig(ADMIN)).output();
+    let report = String::from_utf8(output.unwrap().stdout).unwrap();
+    let line = report.lines().find(|line| line.contains(" policies: "));
+    line.unwrap_or_else(|| panic!("{report}")).to_owned()
 }
 
 /// Creates a policy or a binding.

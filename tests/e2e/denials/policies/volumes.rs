@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bindery::rules::judging::volume_parameters::with_volumes;
-use bindery::rules::{Example, RULES, Rule};
+use bindery::rules::{Example, Mode, RULES, Rule};
 use hyper::Method;
 use serde_json::json;
 
 use super::verdicts::{ids, other_sentence};
-use super::{GROUP, apply_with, await_force};
+use super::{GROUP, apply_with, await_force, doctor};
 use crate::denials::rules::{Route, Run, Shot, Stage, asker, fire, routes_of, shot};
 use crate::eventually::eventually;
 use crate::plane::persona::{ADMIN, ARRANGER, TENANT};
@@ -21,6 +21,10 @@ pub(super) fn policies_with_volumes_deny_what_their_rules_do() {
     apply_with(&plane, &BTreeMap::new(), &["--volumes-as-parameters"]);
     let mut sight = Sight::of(&plane);
     await_force(&mut stage);
+    let report = doctor(&plane, &BTreeMap::new());
+    assert!(report.starts_with("ok "), "{report}");
+    let report = doctor(&plane, &BTreeMap::from([("prebind-class", Mode::Off)]));
+    assert!(report.starts_with("BAD ") && report.contains("bindery-volumes-"), "{report}");
     let mut wrong = Vec::new();
     let mut denied = BTreeMap::new();
     for rule in RULES {

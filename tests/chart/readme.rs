@@ -84,6 +84,7 @@ fn rights_table() -> String {
             With::Moves => "`moves.resumeAfter`",
             With::TaintRemoval => "`local.removeNodeNotReadyTaint`",
             With::Jobs => "`local.useJobForCleaning`",
+            With::Probe => "`rbac.create`, `failurePolicy: Fail`",
         };
         let [webhook, observe, prebind, full, local, cleanup, reporter] =
             right.verbs.map(|verbs| verbs.join(", "));

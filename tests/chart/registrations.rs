@@ -35,8 +35,19 @@ fn generated_from(own_controller: &str, more: &str) -> Value {
 /// The name of the condition under which the API server calls what fails closed.
 const ANSWERED: &str = "is-answered";
 
-/// Takes the condition off that the chart adds to what fails closed. Returns its expression of each entry that had it.
+/// Takes the entries off by which the same webhooks are called, failing open, until they were found to answer.
+fn take_unanswered(entries: &mut Value) -> Vec<Value> {
+    let all = entries.as_array_mut().expect("entries");
+    let is_open = |entry: &mut Value| {
+        entry["name"].as_str().is_some_and(|name| name.starts_with("unanswered."))
+    };
+    all.extract_if(.., is_open).collect()
+}
+
+/// Takes those off, and the condition that the chart adds to what fails closed. Returns its expression of each entry that had
+/// it.
 fn take_answered(entries: &mut Value) -> Vec<(String, String)> {
+    take_unanswered(entries);
     let mut taken = Vec::new();
     for entry in entries.as_array_mut().expect("entries") {
         let name = entry["name"].as_str().unwrap_or_default().to_owned();
@@ -61,6 +72,8 @@ fn what_fails_closed_is_called_only_while_somebody_answers() {
     for (name, rendering) in sets_with_webhook() {
         let has_probe = !["webhook-only", "no-roles"].contains(&name.as_str());
         let mut all = Value::Array(entries(rendering));
+        let open = take_unanswered(&mut all);
+        assert!(all.as_array().expect("entries").iter().filter_map(while_unanswered).eq(open));
         let taken = take_answered(&mut all);
         let closed = all.as_array().expect("entries").iter();
         let closed = closed.filter(|entry| entry["failurePolicy"] == "Fail" && has_probe);
@@ -87,6 +100,19 @@ fn what_fails_closed_is_called_only_while_somebody_answers() {
         assert_eq!(binds("Role"), usize::from(has_probe), "{name}");
         assert_eq!(binds("RoleBinding"), 0, "{name}: the controller makes it");
     }
+}
+
+/// The entry that stands for one while it is not found to answer: it differs in its name, its failure policy and that
+/// condition.
+fn while_unanswered(closed: &Value) -> Option<Value> {
+    let mut open = closed.clone();
+    let conditions = open["matchConditions"].as_array_mut()?;
+    let condition = conditions.iter_mut().find(|condition| condition["name"] == ANSWERED)?;
+    let expression = condition["expression"].as_str()?;
+    *condition = json!({"name": "is-unanswered", "expression": format!("!({expression})")});
+    open["name"] = json!(format!("unanswered.{}", closed["name"].as_str()?));
+    open["failurePolicy"] = json!("Ignore");
+    Some(open)
 }
 
 fn entries(rendering: &Rendering) -> Vec<Value> {

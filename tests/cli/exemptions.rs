@@ -6,11 +6,12 @@ use crate::Folder;
 
 /// A PVC with its PV, one without, and what they carry.
 fn dump(until: &str) -> String {
-    let volume = |name: &str, annotations: Value| {
+    let volume = |name: &str, claim: &str, annotations: Value| {
         json!({
             "apiVersion": "v1", "kind": "PersistentVolume",
             "metadata": {"name": name, "uid": format!("uid-{name}"), "annotations": annotations},
-            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]},
+            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                "claimRef": {"namespace": "db", "name": claim, "uid": format!("uid-{claim}")}},
         })
     };
     let claim = |name: &str, volume: Option<&str>, annotations: Value| {
@@ -25,8 +26,9 @@ fn dump(until: &str) -> String {
     let granted = json!({"allow.bindery.dev/bound-volume-delete": format!("{until} moving")});
     let expired = json!({"allow.bindery.dev/bound-volume-delete": "2020-01-31T18:00:00Z moving"});
     let items = [
-        volume("pv-granted", granted),
-        volume("pv-expired", expired),
+        volume("pv-granted", "granted", granted),
+        volume("pv-expired", "waits", expired),
+        claim("thief", Some("pv-expired"), json!({request("bound-volume-delete"): "mine"})),
         claim("granted", Some("pv-granted"), json!({request("bound-volume-delete"): "moving"})),
         claim("waits", Some("pv-expired"), json!({request("bound-volume-delete"): "it's full"})),
         claim("loose", None, json!({request("unknown-class"): "made later"})),
@@ -49,19 +51,21 @@ fn exemptions_and_requests_are_listed_with_what_grants_them() {
     assert_eq!(report["withoutEffect"][0]["problem"], "its time has passed");
     let requests = report["requests"].as_array().expect("requests");
     let names: Vec<&str> = requests.iter().filter_map(|one| one["name"].as_str()).collect();
-    assert_eq!(names, ["loose", "waits", "wrong"], "what is granted does not wait");
+    assert_eq!(names, ["loose", "thief", "waits", "wrong"], "what is granted is not pending");
+    assert_eq!(requests[1]["grant"], Value::Null, "{report}");
+    assert!(requests[1]["problem"].as_str().is_some_and(|it| it.contains("is not bound to it")));
     let grant = |index: usize| requests[index]["grant"].as_str().unwrap_or_default();
     assert!(grant(0).starts_with("exemptions: {list: [{") && grant(0).contains("\"db\""));
     let command =
         "kubectl annotate --overwrite pv pv-expired 'allow.bindery.dev/bound-volume-delete=";
-    assert!(grant(1).starts_with(command), "{}", grant(1));
-    assert!(grant(1).ends_with(r" it'\''s full (requested by PVC db/waits)'"), "{}", grant(1));
+    assert!(grant(2).starts_with(command), "{}", grant(2));
+    assert!(grant(2).ends_with(r" it'\''s full (requested by PVC db/waits)'"), "{}", grant(2));
     // No longer than the configuration allows.
-    let end = grant(1).strip_prefix(command).and_then(|rest| rest.split(' ').next());
+    let end = grant(2).strip_prefix(command).and_then(|rest| rest.split(' ').next());
     let end: jiff::Timestamp = end.and_then(|end| end.parse().ok()).expect("a time");
     assert!(end.duration_since(jiff::Timestamp::now()) <= jiff::SignedDuration::from_hours(168));
     assert_eq!(
-        (&requests[2]["grant"], &requests[2]["problem"]),
+        (&requests[3]["grant"], &requests[3]["problem"]),
         (&Value::Null, &json!("no such rule exists"))
     );
 

@@ -130,11 +130,12 @@ Ignore
 {{- end -}}
 
 {{/*
-Whether the controller probes guard, so that webhooks fail closed only while somebody answers. It needs a controller, and rights
-that are given by hand where the chart makes no roles: there they fail closed as they are registered.
+Whether the controller probes guard, so that webhooks fail closed only while they answer. It needs a webhook that fails closed, a
+controller, and rights that are given by hand where the chart makes no roles: there they fail closed as they are registered.
 */}}
 {{- define "bindery.isProbed" -}}
-{{- and .Values.controller.enabled .Values.rbac.create (eq (include "bindery.hasWebhook" .) "true") -}}
+{{- $policies := list (include "bindery.failurePolicy" (list . "guard")) (include "bindery.failurePolicy" (list . "tenancy")) -}}
+{{- and .Values.controller.enabled .Values.rbac.create (eq (include "bindery.hasWebhook" .) "true") (has "Fail" $policies) -}}
 {{- end -}}
 
 {{/* The name of the PersistentVolume that the controller sends as a dry run. */}}

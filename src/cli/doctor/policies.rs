@@ -87,6 +87,7 @@ fn expected(
 fn is_of(object: &Value, installation: &str) -> bool {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let rest = name.strip_prefix(installation).unwrap_or_default();
+    let rest = rest.strip_prefix("-volumes").unwrap_or(rest);
     ["-guard-", "-advise-"].iter().any(|entry| rest.starts_with(entry))
 }
 

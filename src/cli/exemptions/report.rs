@@ -4,13 +4,17 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::grant::grant;
-use crate::binding::View;
+use crate::binding::{Pairing, View, pairing};
 use crate::cli::render::API_VERSION;
 use crate::model::annotations::ALLOW_PREFIX;
 use crate::model::{Claim, Volume};
 use crate::rules::judging::exemption::{carried, why_without_effect};
 use crate::rules::judging::exemption_request::{ExemptionRequest, is_granted, requests};
 use crate::rules::{Policy, RULES};
+
+/// Why the owner of a PVC that names another's PV is granted nothing.
+const NOT_ITS_OWN: &str =
+    "the PV that it names is not bound to it, and an exemption there would count for others";
 
 /// All of them.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -20,7 +24,7 @@ pub(in crate::cli) struct ExemptionsReport {
     pub api_version: &'static str,
     /// Exemptions that count now, those that end first in front.
     pub in_force: Vec<ExemptionEntry>,
-    /// Requests that wait, by Namespace and name.
+    /// Requests that are pending, by Namespace and name.
     pub requests: Vec<RequestEntry>,
     /// Annotations that exempt from nothing, by volume.
     pub without_effect: Vec<IneffectiveEntry>,
@@ -140,18 +144,23 @@ impl ExemptionsReport {
         (now, until): (Timestamp, Timestamp),
     ) {
         let (claim, volume) = pair;
+        // A PVC names any PV that its owner likes: a grant for one that is not its own would open another's.
+        let is_anothers =
+            volume.is_some_and(|volume| pairing(volume, claim) != Pairing::Bound);
         for ExemptionRequest { id, reason, rule } in requests(RULES, claim) {
-            if rule.is_ok_and(|rule| is_granted(rule, pair, policy, now)) {
+            if !is_anothers && rule.is_ok_and(|rule| is_granted(rule, pair, policy, now)) {
                 continue;
             }
+            let rule = rule.map_err(|problem| problem.to_string());
+            let rule = if is_anothers { rule.and(Err(NOT_ITS_OWN.to_owned())) } else { rule };
             self.requests.push(RequestEntry {
                 rule: id.to_owned(),
                 namespace: claim.key.namespace.to_string(),
                 name: claim.key.name.to_string(),
                 persistent_volume: volume.map(|volume| volume.name.to_string()),
                 reason: reason.to_owned(),
-                grant: rule.ok().map(|rule| grant(pair, (rule.id, reason), until)),
-                problem: rule.err().map(|problem| problem.to_string()),
+                grant: rule.as_ref().ok().map(|rule| grant(pair, (rule.id, reason), until)),
+                problem: rule.err(),
             });
         }
     }

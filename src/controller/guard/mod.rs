@@ -1,11 +1,11 @@
 //! The leader finds out all the time whether guard answers, and has it fail closed once it does.
 //!
 //! A registration that fails closed while nobody can answer denies changes that nobody looks at: where an image does not
-//! exist, replicas were scaled to zero, or a Namespace was deleted. So the API server sends a request to a webhook that fails
-//! closed only while a `RoleBinding` exists (a condition of the registration asks its authorizer). The leader makes that
-//! `RoleBinding` after the probe has passed, owned by the pods that answer: the garbage collector deletes it with the last of
-//! them, also where no process of ours is left to do it. No tool that deploys the chart knows the object, so none reports a
-//! difference.
+//! exist, replicas were scaled to zero, or a Namespace was deleted. So the API server calls the entry that fails closed only
+//! while a `RoleBinding` exists (a condition of the registration asks its authorizer), and otherwise one that fails open. The
+//! leader makes that `RoleBinding` after the probe has passed, owned by the pods that answer: the garbage collector deletes it
+//! with the last of them, also where no process of ours is left to do it. No tool that deploys the chart knows the object, so
+//! none reports a difference.
 //!
 //! Not here: the condition (the chart), and the answer (`webhook::service`).
 
@@ -70,15 +70,14 @@ impl GuardLoop {
                 && self.settings.until.wait_for(Option::is_some).await.is_ok();
             return if is_new { Duration::ZERO } else { RETRY_PERIOD };
         }
-        let answered = probe(&self.client).await;
-        metrics.show(answered.is_ok());
-        let outcome = match answered {
+        let outcome = match probe(&self.client).await {
             Ok(()) => register(&self.client, installation).await.map_err(|error| {
                 format!("guard answers, and fails open: its RoleBinding was not written: {error}")
             }),
-            Err(trouble) => Err(trouble.to_string()),
+            Err(error) => Err(error.to_string()),
         };
         let is_done = outcome.is_ok();
+        metrics.show(is_done);
         self.log(outcome.err().unwrap_or_default());
         if is_done { PERIOD } else { RETRY_PERIOD }
     }

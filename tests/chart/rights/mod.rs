@@ -113,7 +113,7 @@ fn each_account_has_exactly_the_rights_of_the_table() {
     for (column, mode) in MODES.iter().enumerate() {
         for certificates in ["selfSigned", "certManager"] {
             for events in [true, false] {
-                let mut with = vec![With::Nothing];
+                let mut with = vec![With::Nothing, With::Probe];
                 with.extend((certificates == "selfSigned").then_some(With::SelfSigned));
                 with.extend(events.then_some(With::Events));
                 let alone = rendered(&["--set", &values(mode, "deployment", certificates, events)]);
@@ -138,7 +138,7 @@ fn the_trash_lets_the_controller_change_volumes() {
     for (column, mode) in MODES.iter().enumerate() {
         let values = values(mode, "deployment", "certManager", false) + ",trash.enabled=true";
         let has = of_account(&rendered(&["--set", &values]), "rel-bindery-controller");
-        compare(mode, &has, &expected(&[column + 1], &[With::Nothing, With::Trash]));
+        compare(mode, &has, &expected(&[column + 1], &[With::Nothing, With::Probe, With::Trash]));
     }
 }
 
@@ -147,7 +147,7 @@ fn moves_are_resumed_with_these_rights_and_no_others() {
     for (column, mode) in MODES.iter().enumerate() {
         let values = values(mode, "deployment", "certManager", false) + ",moves.resumeAfter=5m";
         let has = of_account(&rendered(&["--set", &values]), "rel-bindery-controller");
-        compare(mode, &has, &expected(&[column + 1], &[With::Nothing, With::Moves]));
+        compare(mode, &has, &expected(&[column + 1], &[With::Nothing, With::Probe, With::Moves]));
     }
 }
 
@@ -164,7 +164,7 @@ fn the_local_static_provisioner_has_exactly_the_rights_of_its_column() {
         let columns = if is_run { &[NODE_CLEANUP][..] } else { &[] };
         compare(name, &cleanup, &expected(columns, &[With::Nothing]));
         let webhook = of_account(set(name), "rel-bindery");
-        let beside = [With::Nothing, With::Events, With::SelfSigned];
+        let beside = [With::Nothing, With::Probe, With::Events, With::SelfSigned];
         compare(name, &webhook, &expected(&[WEBHOOK, 1], &beside));
     }
     assert_eq!(of_account(set("defaults"), "rel-bindery-local"), BTreeSet::new());
@@ -178,7 +178,7 @@ fn the_reporter_has_exactly_the_rights_of_its_column() {
     let has = of_account(set("reports"), "rel-bindery-reporter");
     compare("reports", &has, &expected(&[REPORTER], &[With::Nothing]));
     let webhook = of_account(set("reports"), "rel-bindery");
-    let beside = [With::Nothing, With::Events, With::SelfSigned];
+    let beside = [With::Nothing, With::Probe, With::Events, With::SelfSigned];
     compare("reports", &webhook, &expected(&[WEBHOOK, 1], &beside));
     assert_eq!(of_account(set("defaults"), "rel-bindery-reporter"), BTreeSet::new());
 }

@@ -30,6 +30,8 @@ pub(crate) enum With {
     Moves,
     TaintRemoval,
     Jobs,
+    /// A webhook fails closed while it answers.
+    Probe,
 }
 
 const READ: &[&str] = &["get", "list", "watch"];
@@ -57,7 +59,10 @@ const OFFER: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 pub(crate) const RIGHTS: &[Right] = &[
     cluster("persistentvolumes", [READ, READ, READ_PATCH, READ_PATCH, OFFER, KEEP]),
     // One dry run: a policy denies any other.
-    cluster("persistentvolumes", [NONE, CREATE, CREATE, CREATE, NONE, NONE]),
+    Right {
+        with: With::Probe,
+        ..cluster("persistentvolumes", [NONE, CREATE, CREATE, CREATE, NONE, NONE])
+    },
     Right {
         with: With::Trash,
         ..cluster("persistentvolumes", [NONE, PATCH, PATCH, PATCH, NONE, NONE])
@@ -94,13 +99,20 @@ pub(crate) const RIGHTS: &[Right] = &[
         names: &["NAME-config-last-good"],
         ..inside("configmaps", [NONE, PATCH, PATCH, PATCH, NONE, NONE])
     },
-    inside("discovery.k8s.io/endpointslices", [NONE, LIST, LIST, LIST, NONE, NONE]),
+    Right {
+        with: With::Probe,
+        ..inside("discovery.k8s.io/endpointslices", [NONE, LIST, LIST, LIST, NONE, NONE])
+    },
     Right {
         names: &["NAME-answering"],
+        with: With::Probe,
         ..inside("rbac.authorization.k8s.io/rolebindings", [NONE, APPLY, APPLY, APPLY, NONE, NONE])
     },
-    // Kubernetes: nobody binds a role with more than he may do.
-    inside("bindery.dev/webhooks", [NONE, ANSWER, ANSWER, ANSWER, NONE, NONE]),
+    // Kubernetes: no account binds a role with more than it may do.
+    Right {
+        with: With::Probe,
+        ..inside("bindery.dev/webhooks", [NONE, ANSWER, ANSWER, ANSWER, NONE, NONE])
+    },
     Right {
         names: &["bindery-deleted-volumes"],
         with: With::Trash,

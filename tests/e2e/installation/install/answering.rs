@@ -82,6 +82,7 @@ fn a_deployment_without_pods_denies_nothing() {
     let site = Site::install(&["webhook.drainDelay=1s"]);
     bind_a_pair(site.plane);
     await_guarded(&site);
+    site.await_closed();
     expect_closed_while_frozen(&site);
     let path = format!("/apis/apps/v1/namespaces/{NAME}/deployments/{NAME}");
     let scale = |replicas: u8| {
@@ -142,6 +143,8 @@ fn an_uninstallation_that_stops_half_way_denies_nothing() {
 /// A token of a pod could otherwise store volumes, and hand on its rights.
 fn the_controllers_account_makes_one_binding_and_no_volume() {
     let site = Site::install(&[]);
+    bind_a_pair(site.plane);
+    await_guarded(&site);
     let as_account = format!("--as={ACCOUNT}");
     let create = |object: &Value, flags: &[&str]| {
         let arguments = [&["create", "-f", "-", as_account.as_str()], flags].concat();
@@ -188,6 +191,10 @@ fn the_controllers_account_makes_one_binding_and_no_volume() {
         "/apis/rbac.authorization.k8s.io/v1/namespaces/{NAME}/rolebindings/bindery-answering"
     );
     site.plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
+    // Guard answers, and is called without the binding too.
+    for _ in 0..20 {
+        delete_bound(&site).expect_denied(403);
+    }
     // The role that it has itself, under the name that it may write.
     let denied = apply("bindery-controller", &own).expect_failed();
     assert!(denied.contains("to the account of that name only"), "{denied}");

@@ -96,8 +96,8 @@ impl<'a> Reader<'a> {
 
     /// From nothing to the profile strict, with what the pages on installing and operating say in between.
     fn rolls_out(&mut self) {
-        let [scan, accept, audit, count, warn, deny, strict] = &blocks(ROLL_OUT);
-        let [.., doctor, renew, _, _, _] = &blocks::<9>(INSTALL);
+        let [scan, accept, audit, count, warn, deny, closed, strict] = &blocks(ROLL_OUT);
+        let [.., doctor, renew, _, _, _] = &blocks::<10>(INSTALL);
         let [try_values, upgrade, _, _] = &blocks(OPERATE);
         self.shell.run("kubectl apply -f unclaimed.json");
         for block in [scan, accept] {
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         }
         self.shell
             .run("grep -q prebind-incomplete baseline.yaml && kubectl delete -f unclaimed.json");
-        for block in [audit, count, doctor, renew, warn, deny] {
+        for block in [audit, count, doctor, renew, warn, deny, closed] {
             self.run(block);
         }
         self.site.await_denial();
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         let [_, look, install, enforce] = &blocks(README);
         self.run(&look.replace("NAMESPACE", "db").replace("NAME", "data"));
         let [chart] = &blocks(CHART);
-        let [_, _, _, again, ..] = &blocks::<9>(INSTALL);
+        let [_, _, _, _, again, ..] = &blocks::<10>(INSTALL);
         for block in [install, enforce, chart, again] {
             for command in commands_without(ELSEWHERE, block) {
                 assert!(self.ran.contains(&command), "{command} is on no page that is run");
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
 
     /// The webhook denies on an address of this machine, until it is switched off.
     fn runs_without_the_chart(&mut self) {
-        let [.., by_hand, off] = &blocks::<9>(INSTALL);
+        let [.., by_hand, off] = &blocks::<10>(INSTALL);
         let added = Command::new("ip").args(["addr", "replace", ADDRESS, "dev", "lo"]).status();
         assert!(added.is_ok_and(|status| status.success()), "the address cannot be added");
         let home = self.site.plane.home();

@@ -115,6 +115,13 @@ fn while_unanswered(closed: &Value) -> Option<Value> {
     Some(open)
 }
 
+/// The entries but those that stand for another.
+fn answered(rendering: &Rendering) -> Vec<Value> {
+    let mut all = Value::Array(entries(rendering));
+    take_unanswered(&mut all);
+    all.as_array().cloned().unwrap_or_default()
+}
+
 fn entries(rendering: &Rendering) -> Vec<Value> {
     let of_kind = |kind| {
         let found = rendering.of_kind(kind);
@@ -240,7 +247,7 @@ fn values_set_what_belongs_to_the_installation() {
     let of = |name: &str, policy: &str, seconds: u8| {
         (format!("{name}.bindery.dev"), policy.to_owned(), json!(seconds))
     };
-    let defaults: Vec<_> = entries(set("defaults")).iter().map(reported).collect();
+    let defaults: Vec<_> = answered(set("defaults")).iter().map(reported).collect();
     let expected = [
         of("guard", "Fail", 3),
         of("advise", "Ignore", 2),
@@ -250,7 +257,7 @@ fn values_set_what_belongs_to_the_installation() {
         of("restore", "Ignore", 1),
     ];
     assert_eq!(defaults, expected);
-    let policy: Vec<_> = entries(set("policy")).iter().map(reported).collect();
+    let policy: Vec<_> = answered(set("policy")).iter().map(reported).collect();
     let expected = [
         of("guard", "Ignore", 5),
         of("advise", "Fail", 4),
@@ -289,7 +296,7 @@ fn conditions_of_one_entry_are_in_no_other() {
         let one = r#"[{"name": "no-backups", "expression": "request.name != 'backup'"}]"#;
         let rendering =
             rendered(&["--set-json", &format!("webhook.{key}.extraMatchConditions={one}")]);
-        let with = entries(&rendering).into_iter().filter(|entry| {
+        let with = answered(&rendering).into_iter().filter(|entry| {
             let last = entry["matchConditions"].as_array().and_then(|all| all.last().cloned());
             last.is_some_and(|last| last["name"] == "no-backups")
         });

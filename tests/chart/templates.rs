@@ -14,6 +14,7 @@ use super::helm::{helm, root, text};
 const KNOWN: &[&str] = &[
     // The language.
     "and",
+    "deepCopy",
     "define",
     "else",
     "end",

@@ -134,7 +134,10 @@ Whether the controller probes guard, so that webhooks fail closed only while the
 controller, and rights that are given by hand where the chart makes no roles: there they fail closed as they are registered.
 */}}
 {{- define "bindery.isProbed" -}}
-{{- $policies := list (include "bindery.failurePolicy" (list . "guard")) (include "bindery.failurePolicy" (list . "tenancy")) -}}
+{{- $policies := list -}}
+{{- range $entry := list "guard" "advise" "tenancy" "mutate" -}}
+{{- $policies = append $policies (include "bindery.failurePolicy" (list $ $entry)) -}}
+{{- end -}}
 {{- and .Values.controller.enabled .Values.rbac.create (eq (include "bindery.hasWebhook" .) "true") (has "Fail" $policies) -}}
 {{- end -}}
 

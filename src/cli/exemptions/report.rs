@@ -145,8 +145,7 @@ impl ExemptionsReport {
     ) {
         let (claim, volume) = pair;
         // A PVC names any PV that its owner likes: a grant for one that is not its own would open another's.
-        let is_anothers =
-            volume.is_some_and(|volume| pairing(volume, claim) != Pairing::Bound);
+        let is_anothers = volume.is_some_and(|volume| pairing(volume, claim) != Pairing::Bound);
         for ExemptionRequest { id, reason, rule } in requests(RULES, claim) {
             if !is_anothers && rule.is_ok_and(|rule| is_granted(rule, pair, policy, now)) {
                 continue;

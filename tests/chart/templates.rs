@@ -14,7 +14,6 @@ use super::helm::{helm, root, text};
 const KNOWN: &[&str] = &[
     // The language.
     "and",
-    "deepCopy",
     "define",
     "else",
     "end",
@@ -44,6 +43,7 @@ const KNOWN: &[&str] = &[
     "b64enc",
     "concat",
     "contains",
+    "deepCopy",
     "default",
     "fail",
     "get",

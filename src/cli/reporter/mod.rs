@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 
 pub(super) use self::metrics::ReporterMetrics;
 use self::policy_report::{PolicyReport, policy_reports};
-use self::writer::{installed, write_reports};
+use self::writer::{Absence, installed, write_reports};
 use super::args::ReporterArgs;
 use super::exemptions::report::ExemptionsReport;
 use super::exit::{Exit, Failure};
@@ -89,7 +89,7 @@ struct Reporter {
 }
 
 impl Reporter {
-    /// Scans for ever.
+    /// Scans until the process ends.
     async fn run(&self) {
         loop {
             let interval = self.arguments.interval;
@@ -121,7 +121,8 @@ impl Reporter {
         self.metrics.show_exemptions(&exemptions);
         let wanted = policy_reports(&report.findings, now);
         self.metrics.show_left_out(wanted.values().map(|report| report.left_out).sum());
-        self.write(wanted, report.findings.len()).await
+        let absence = if report.notes.is_empty() { Absence::Proven } else { Absence::Unknown };
+        self.write(wanted, report.findings.len(), absence).await
     }
 
     /// Writes the reports to the API that the cluster has, and removes ours from the other.
@@ -129,6 +130,7 @@ impl Reporter {
         &self,
         wanted: BTreeMap<Option<String>, PolicyReport>,
         findings: usize,
+        absence: Absence,
     ) -> Result<(), Failure> {
         let apis = installed(&self.client).await.map_err(|error| unreachable(&error))?;
         let Some((api, others)) = apis.split_first() else {
@@ -139,11 +141,11 @@ impl Reporter {
             return Ok(());
         };
         let reports = wanted.len();
-        let changes = write_reports(&self.client, *api, wanted);
+        let changes = write_reports(&self.client, *api, wanted, absence);
         let changes = changes.await.map_err(|error| unreachable(&error))?;
         self.metrics.count_changes(&changes);
         for other in others {
-            let cleared = write_reports(&self.client, *other, BTreeMap::new());
+            let cleared = write_reports(&self.client, *other, BTreeMap::new(), Absence::Proven);
             let cleared = cleared.await.map_err(|error| unreachable(&error))?;
             self.metrics.count_changes(&cleared);
         }

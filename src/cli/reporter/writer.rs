@@ -73,6 +73,15 @@ pub(super) struct ReportChanges {
     pub(super) first_failure: Option<String>,
 }
 
+/// What it means that a scan has no finding of a Namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absence {
+    /// There is none: a report that is left is deleted.
+    Proven,
+    /// Not every object was read: a report stays as it is.
+    Unknown,
+}
+
 /// The APIs that a cluster serves.
 pub(super) async fn installed(client: &Client) -> Result<Vec<ReportApi>, RequestError> {
     let mut found = Vec::new();
@@ -97,15 +106,16 @@ fn serves(list: &str, resource: &str) -> bool {
     resources.any(|served| served["name"] == resource)
 }
 
-/// Makes our reports of `api` those of `wanted`, and deletes the others.
+/// Makes our reports of `api` those of `wanted`, and deletes the others if they are proven to be of the past.
 pub(super) async fn write_reports(
     client: &Client,
     api: ReportApi,
     mut wanted: BTreeMap<Option<String>, PolicyReport>,
+    absence: Absence,
 ) -> Result<ReportChanges, RequestError> {
     let mut changes = ReportChanges::default();
     for (resource, _) in [api.namespaced, api.cluster] {
-        compare(client, (api, resource), &mut wanted, &mut changes).await?;
+        compare(client, (api, resource, absence), &mut wanted, &mut changes).await?;
     }
     for (namespace, report) in wanted {
         let namespace = namespace.as_deref();
@@ -121,7 +131,7 @@ pub(super) async fn write_reports(
 /// deleted.
 async fn compare(
     client: &Client,
-    (api, resource): (ReportApi, &str),
+    (api, resource, absence): (ReportApi, &str, Absence),
     wanted: &mut BTreeMap<Option<String>, PolicyReport>,
     changes: &mut ReportChanges,
 ) -> Result<(), RequestError> {
@@ -140,6 +150,9 @@ async fn compare(
             }
             let said = PolicyReport::deserialize(&item).unwrap_or_default();
             let Some(report) = wanted.get_mut(&stored.namespace) else {
+                if absence == Absence::Unknown {
+                    continue;
+                }
                 let path = path(api, stored.namespace.as_deref());
                 let sent = delete(client, &path, &stored.uid).await;
                 changes.count(sent, stored.namespace.as_deref(), |changes| &mut changes.deleted)?;

@@ -151,7 +151,7 @@ bindery-guard-probe
 request.operation == 'CREATE' && request.?dryRun.orValue(false) && request.?name.orValue('') == '{{ include "bindery.guardProbe" . }}'
 {{- end -}}
 
-{{/* Whether somebody answers: whether the account that stands for it may do what answering.yaml allows. */}}
+{{/* Whether the webhook answers: whether the account that stands for it may do what answering.yaml allows. */}}
 {{- define "bindery.isAnswered" -}}
 {{- $name := printf "%s-answering" (include "bindery.fullname" .) -}}
 authorizer.serviceAccount('{{ .Release.Namespace }}', '{{ $name }}').group('bindery.dev').resource('webhooks').namespace('{{ .Release.Namespace }}').check('answer').allowed()

@@ -32,7 +32,7 @@ use crate::rules::{
 /// The labels of all of them. The chart has policies of its own, which are of another component.
 const LABELS: [(&str, &str); 2] = [("app.kubernetes.io/name", NAME), COMPONENT];
 
-/// The label by which they are found, whoever made them.
+/// The label by which they are found, made by the chart or by the command.
 pub const COMPONENT: (&str, &str) = ("app.kubernetes.io/component", "rules");
 
 /// A policy and what puts it into force.

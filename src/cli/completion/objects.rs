@@ -14,7 +14,7 @@ use crate::cli::input::cluster::ClusterClient;
 use crate::cli::input::metadata::DEFAULT_NAMESPACE;
 use crate::document;
 
-/// Nobody picks from more, and a large cluster must not make a key press slow.
+/// No user picks from more, and a large cluster must not make a key press slow.
 const NAMES_MAX: usize = 500;
 
 /// A kind whose objects a command line names.
@@ -117,7 +117,7 @@ pub(super) fn names(kind: Kind, namespace: Option<&str>, words: &Words) -> Vec<S
             Some(path) => in_dump(kind, namespace, &path),
             None => in_cluster(kind, namespace, &words),
         };
-        // Nobody receives after the time.
+        // The receiver is gone after the time.
         let _ = sender.send(found.unwrap_or_default());
     });
     receiver.recv_timeout(ANSWER_TIMEOUT).unwrap_or_default()

@@ -23,7 +23,7 @@ const CATEGORY: &str = "persistent storage";
 /// The most results of a report: more than a person reads, and few enough for a table in a browser.
 const RESULTS_COUNT_MAX: usize = 1_000;
 
-/// The most bytes of the results of a report. etcd stores 1.5 MiB by default; whoever watches reports holds them all in
+/// The most bytes of the results of a report. etcd stores 1.5 MiB by default; a client that watches reports holds them all in
 /// memory, and other field managers have their share: a third.
 const RESULTS_BYTES_MAX: usize = 512 * 1024;
 
@@ -33,7 +33,7 @@ pub(super) struct PolicyReport {
     /// All findings, those that are left out as well.
     #[serde(default)]
     pub(super) summary: ResultSummary,
-    /// The results, the gravest first.
+    /// The results, the most severe first.
     #[serde(default)]
     pub(super) results: Vec<PolicyResult>,
     /// How many findings have no result of their own.
@@ -106,7 +106,7 @@ fn policy_report(mut findings: Vec<&Finding>, now: Timestamp) -> PolicyReport {
     for finding in &findings {
         summary.count(finding.result);
     }
-    // The gravest stay where not all have room; in the order of the scan among themselves.
+    // The most severe stay where not all have room; in the order of the scan among themselves.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.result));
     let (mut results, mut bytes) = (Vec::new(), 0);
     for finding in &findings {

@@ -59,23 +59,23 @@ fn each_namespace_has_a_report_and_volumes_have_one() {
     let db = json(&report(&findings, Some("db"), at(5)));
     assert_eq!(db["summary"]["fail"], 1);
     assert_eq!(db["summary"]["warn"], 1);
-    let gravest = &db["results"][0];
-    assert_eq!(gravest["resources"][0]["name"], "logs");
-    assert_eq!(gravest["resources"][0]["apiVersion"], "v1");
-    assert_eq!((&gravest["result"], &gravest["severity"]), (&"fail".into(), &"high".into()));
+    let severest = &db["results"][0];
+    assert_eq!(severest["resources"][0]["name"], "logs");
+    assert_eq!(severest["resources"][0]["apiVersion"], "v1");
+    assert_eq!((&severest["result"], &severest["severity"]), (&"fail".into(), &"high".into()));
     assert_eq!(
-        (&gravest["policy"], &gravest["source"]),
+        (&severest["policy"], &severest["source"]),
         (&"duplicate-backend".into(), &"bindery".into())
     );
-    assert_eq!(gravest["properties"]["finding"], "denied");
-    assert_eq!(gravest["timestamp"]["seconds"], 5);
+    assert_eq!(severest["properties"]["finding"], "denied");
+    assert_eq!(severest["timestamp"]["seconds"], 5);
     let web = json(&report(&findings, Some("web"), at(5)));
     assert_eq!((&web["summary"]["error"], &web["summary"]["skip"]), (&1.into(), &1.into()));
     assert_eq!(web["results"][0]["result"], "error");
 }
 
 #[test]
-fn a_report_stays_within_its_bounds_and_keeps_the_gravest() {
+fn a_report_stays_within_its_bounds_and_keeps_the_severest() {
     let many = |count: usize, length: usize| {
         let mut findings: Vec<Finding> = (0..count)
             .map(|number| {

@@ -75,7 +75,7 @@ pub(super) async fn register(
     );
     let text = send_text(client, request(Method::GET, &slices, None), TIMEOUT).await?;
     let pods = answering_pods(&text)?;
-    // Without an owner it would stay for ever.
+    // Without an owner the garbage collector would never delete it.
     if pods.is_empty() {
         return Err(AnsweringError::NoPod);
     }

@@ -1,6 +1,6 @@
 //! The leader finds out all the time whether guard answers, and has it fail closed once it does.
 //!
-//! A registration that fails closed while nobody can answer denies changes that nobody looks at: where an image does not
+//! A registration that fails closed while no pod can answer denies changes that nothing evaluates: where an image does not
 //! exist, replicas were scaled to zero, or a Namespace was deleted. So the API server calls the entry that fails closed only
 //! while a `RoleBinding` exists (a condition of the registration asks its authorizer), and otherwise one that fails open. The
 //! leader makes that `RoleBinding` after the probe has passed, owned by the pods that answer: the garbage collector deletes it
@@ -37,7 +37,7 @@ pub(super) struct GuardLoop {
     /// The installation whose guard is probed; none if guard fails closed in any case.
     installation: Option<Installation>,
     settings: LoopSettings,
-    /// The last trouble that was logged; empty if guard answered, nothing if it was not probed since this replica leads.
+    /// The last failure that was logged; empty if guard answered, nothing if it was not probed since this replica leads.
     logged: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl GuardLoop {
         Self { client: client.clone(), installation, settings, logged: None }
     }
 
-    /// Runs for ever.
+    /// Runs until the process ends.
     pub(super) async fn run(mut self) {
         let Some(installation) = self.installation.clone() else { return pending().await };
         loop {
@@ -82,18 +82,18 @@ impl GuardLoop {
         if is_done { PERIOD } else { RETRY_PERIOD }
     }
 
-    /// Logs what has changed. No trouble is an empty text.
-    fn log(&mut self, trouble: String) {
-        if self.logged.as_ref() == Some(&trouble) {
+    /// Logs what has changed. No failure is an empty text.
+    fn log(&mut self, failure: String) {
+        if self.logged.as_ref() == Some(&failure) {
             return;
         }
-        if trouble.is_empty() {
+        if failure.is_empty() {
             tracing::info!(
                 "guard answers the API server, and fails closed while a pod of it exists"
             );
         } else {
-            tracing::warn!(reason = trouble, "the probe of guard did not pass; it is repeated");
+            tracing::warn!(reason = failure, "the probe of guard did not pass; it is repeated");
         }
-        self.logged = Some(trouble);
+        self.logged = Some(failure);
     }
 }

@@ -1,4 +1,4 @@
-//! One probe: a dry run through the API server, which guard must deny. Nothing is ever stored, also where nobody denies it.
+//! One probe: a dry run through the API server, which guard must deny. Nothing is ever stored, also where it is not denied.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Nothing fails closed where nobody can answer: an image that does not exist, a Deployment without pods, a Namespace that was
+//! Nothing fails closed where no pod can answer: an image that does not exist, a Deployment without pods, a Namespace that was
 //! deleted, and an uninstallation that stops half-way. While pods exist, guard denies, and fails closed.
 
 use std::process::Command;

@@ -61,7 +61,7 @@ fn grantable(
     }
 }
 
-/// Returns whether a claim is exempt from `rule` now, whoever writes: by its volume, or by the configuration.
+/// Returns whether a claim is exempt from `rule` now, for any user: by its volume, or by the configuration.
 pub fn is_granted(
     rule: &'static Rule,
     (claim, volume): (&Claim, Option<&Volume>),

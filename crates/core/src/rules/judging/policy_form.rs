@@ -110,6 +110,7 @@ pub fn variables(trusted: &Trusted) -> Vec<(&'static str, String)> {
         ("isProgram", format!("variables.user.startsWith('{ACCOUNT_PREFIX}')")),
         ("isBinder", with(&[BINDER, CONTROLLER_MANAGER], &trusted.binders)),
         ("isScheduler", with(&[SCHEDULER], &[])),
+        ("isProvisioner", with(&[], &trusted.provisioners)),
         ("isPopulator", with(&[], &trusted.populators)),
         ("isGarbageCollector", with(&[GARBAGE_COLLECTOR, CONTROLLER_MANAGER], &[])),
         ("isVolumeProtection", with(&[PV_PROTECTION, CONTROLLER_MANAGER], &[])),

@@ -30,13 +30,25 @@ pub(super) static MUTATION: Mutation = Mutation {
             .creates("volume pv-a 10Gi RWO annotation=volume.beta.kubernetes.io/storage-class:fast")
             .then(&[Fact::Is("pv/pv-a", "/spec/storageClassName", "\"fast\"")]),
     ],
-    unchanged: &[Example::new("a new PVC that has both")
-        .by(Persona::Tenant)
-        .creates(
-            "claim db/data 10Gi RWO class=slow \
+    unchanged: &[
+        Example::new("a new PVC that has both")
+            .by(Persona::Tenant)
+            .creates(
+                "claim db/data 10Gi RWO class=slow \
                     annotation=volume.beta.kubernetes.io/storage-class:slow",
-        )
-        .then(&[Fact::Is("pvc/db/data", "/spec/storageClassName", "\"slow\"")])],
+            )
+            .then(&[Fact::Is("pvc/db/data", "/spec/storageClassName", "\"slow\"")]),
+        Example::new("a PV that a provisioner creates for a PVC")
+            .given("claim db/data 10Gi RWO class=fast")
+            .by(Persona::Driver)
+            .creates(
+                "volume pvc-data 10Gi RWO policy=Delete csi=disk.example.com held=db/data \
+                    annotation=pv.kubernetes.io/provisioned-by:disk.example.com \
+                    annotation=volume.beta.kubernetes.io/storage-class:fast \
+                    finalizer=external-provisioner.volume.kubernetes.io/finalizer",
+            )
+            .then(&[Fact::Lacks("pv/pvc-data", "/spec/storageClassName")]),
+    ],
     policy: MutationForm::Exact(&[
         MutationText {
             resource: Resource::Claims,
@@ -49,7 +61,18 @@ pub(super) static MUTATION: Mutation = Mutation {
         },
         MutationText {
             resource: Resource::Volumes,
-            variables: &[LEGACY, IS_NAME, ("isClass", "variables.isName")],
+            variables: &[
+                LEGACY,
+                IS_NAME,
+                // What may be a provisioner: as `creator`, without its reads.
+                (
+                    "mayBeProvisioner",
+                    "variables.isProvisioner || ((variables.isProgram || variables.isBinder) && \
+                     object.metadata.?annotations[?'pv.kubernetes.io/provisioned-by'].hasValue() && \
+                     object.spec.?claimRef.?uid.orValue('') != '')",
+                ),
+                ("isClass", "variables.isName && !variables.mayBeProvisioner"),
+            ],
             patch: COPY,
         },
     ]),

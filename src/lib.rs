@@ -37,6 +37,8 @@
 //! ```
 //!
 //! The first eight layers are the package `bindery-core`, which depends on no runtime, client or serialization library.
+//! `bindery-webhook` has the webhook and what the controller and the command line share with it: it is optimized for time,
+//! and what depends on it for size.
 //! `bindery-sim` is the simulated API server for tests and `make demo`; the shipped binary does not contain it.
 //!
 //! # Entry points
@@ -215,18 +217,12 @@
 //! assert!(RULES.iter().all(|rule| !rule.request_types.is_empty()));
 //! ```
 pub use bindery_core::{attach, binding, claim_templates, disks, model, moves, rules, trash};
+pub use bindery_webhook::{
+    api, certificates, client, config, document, file_watch, listen, telemetry, webhook,
+};
 
-pub mod api;
-pub mod certificates;
 pub mod cli;
-pub mod client;
-pub mod config;
 pub mod controller;
-pub mod document;
-pub mod file_watch;
-pub mod listen;
 pub mod local;
 pub mod move_runner;
-pub mod telemetry;
 pub mod trash_runner;
-pub mod webhook;

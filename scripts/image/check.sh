@@ -64,8 +64,9 @@ done
 
 cmp -s LICENSE "$work/image/licenses/LICENSE" || fail "the licence in the image is not that of the program"
 # That libraries of libraries are named as well is for notices.rs to see to, which knows them.
-parts=$(sed -n '/^\[dependencies\]/,/^\[dev/s/^\([a-z0-9_-]*\)\(\.workspace\)\{0,1\} = .*/\1/p' Cargo.toml | grep -v '^bindery')
-[[ $parts == *serde_json* ]] || fail "the dependencies cannot be read from Cargo.toml"
+parts=$(sed -n '/^\[dependencies\]/,/^\[dev/s/^\([a-z0-9_-]*\)\(\.workspace\)\{0,1\} = .*/\1/p' Cargo.toml crates/{core,webhook}/Cargo.toml |
+	grep -v '^bindery' | sort -u)
+[[ $parts == *foldhash*serde_json*tokio-rustls* ]] || fail "the dependencies cannot be read from Cargo.toml"
 for part in $parts "The Rust standard library" "The GNU C library"; do
 	grep -q "^$part [0-9]" "$work/image/licenses/NOTICES" || fail "the notices do not name $part"
 done

@@ -10,10 +10,10 @@ use super::helm::{Rendering, rendered, set, sets, text};
 
 /// Where the program names its metrics.
 const SOURCES: [&str; 13] = [
-    "src/telemetry/connections.rs",
-    "src/telemetry/configuration.rs",
-    "src/telemetry/metrics.rs",
-    "src/telemetry/process.rs",
+    "crates/webhook/src/telemetry/connections.rs",
+    "crates/webhook/src/telemetry/configuration.rs",
+    "crates/webhook/src/telemetry/metrics.rs",
+    "crates/webhook/src/telemetry/process.rs",
     "src/controller/metrics.rs",
     "src/controller/operation_metrics.rs",
     "src/controller/certificates/metrics.rs",

@@ -2,7 +2,7 @@
 //! credential plugin fails: one line, never a panic, and nothing of what a plugin wrote to its output.
 //!
 //! Not here: a cluster that is not there or silent (`bad_input`), and a plugin that hangs, which is tried in
-//! virtual time (`src/client/connect.rs`).
+//! virtual time (`crates/webhook/src/client/connect.rs`).
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};

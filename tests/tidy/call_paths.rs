@@ -16,7 +16,8 @@ pub(crate) struct CallPath {
 }
 
 /// Folders against which a path of the code map is resolved.
-const ROOTS: [&str; 4] = ["src/", "crates/core/src/", "crates/core/src/rules/", ""];
+const ROOTS: [&str; 5] =
+    ["src/", "crates/webhook/src/", "crates/core/src/", "crates/core/src/rules/", ""];
 
 /// Returns what is wrong with a call path of the code map.
 pub(crate) fn check(map: &File, path: &CallPath) -> Vec<Finding> {

@@ -234,7 +234,9 @@ const CLOCKS: [(&str, &str); 3] = [("Timestamp", "now"), ("Zoned", "now"), ("Dat
 pub(crate) fn check(file: &File, crates: &Crates) -> Vec<Finding> {
     let modules = modules(&file.path);
     match file.path.as_str() {
-        "src/lib.rs" | "crates/core/src/lib.rs" => return unlisted(file),
+        "src/lib.rs" | "crates/core/src/lib.rs" | "crates/webhook/src/lib.rs" => {
+            return unlisted(file);
+        }
         // The whole simulation is one layer; its demonstration starts everything on it.
         "crates/sim/src/lib.rs" | "crates/sim/src/main.rs" => return Vec::new(),
         path if path.starts_with("crates/sim/src/demo/") => return Vec::new(),
@@ -281,13 +283,15 @@ pub(crate) fn unlisted(root: &File) -> Vec<Finding> {
         .collect()
 }
 
-/// `src/a/b/mod.rs` and `src/a/b.rs` are both `a`, `b`; modules of the core are those of the root, which has them all,
-/// and those of the simulation are below `sim`.
+/// `src/a/b/mod.rs` and `src/a/b.rs` are both `a`, `b`; modules of the core and of the webhook's package are those of the
+/// root, which exports them all, and those of the simulation are below `sim`.
 pub(crate) fn modules(path: &str) -> Vec<String> {
     let (root, path) = match path.strip_prefix("crates/sim/") {
         Some(path) => (Some("sim"), path),
-        None => (None, path.strip_prefix("crates/core/").unwrap_or(path)),
+        None => (None, path),
     };
+    let of_package = ["crates/core/", "crates/webhook/"];
+    let path = of_package.iter().find_map(|package| path.strip_prefix(package)).unwrap_or(path);
     let path = path.strip_prefix("src/").unwrap_or(path);
     let path = path.strip_suffix(".rs").unwrap_or(path);
     let path = path.strip_suffix("/mod").unwrap_or(path);
@@ -303,7 +307,9 @@ pub(crate) fn inside(path: &Named, modules: &[String]) -> Option<Vec<String>> {
             base.truncate(1);
             rest = &rest[1..];
         }
-        "crate" | "bindery" | "bindery_core" => (base, rest) = (Vec::new(), &rest[1..]),
+        "crate" | "bindery" | "bindery_core" | "bindery_webhook" => {
+            (base, rest) = (Vec::new(), &rest[1..]);
+        }
         "self" => rest = &rest[1..],
         "super" => {}
         _ => return None,

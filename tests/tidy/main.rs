@@ -30,7 +30,8 @@ use std::fmt;
 use tree::{File, Kind};
 
 /// The manifests of the packages.
-const MANIFESTS: [&str; 3] = ["Cargo.toml", "crates/core/Cargo.toml", "crates/sim/Cargo.toml"];
+const MANIFESTS: [&str; 4] =
+    ["Cargo.toml", "crates/core/Cargo.toml", "crates/sim/Cargo.toml", "crates/webhook/Cargo.toml"];
 
 /// Something that breaks a rule of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +67,12 @@ fn check_all(kind: Kind, check: impl Fn(&File) -> Vec<Finding>) {
 
 #[test]
 fn modules_import_only_what_their_layer_allows() {
-    let crates = manifest::crates(&tree::file("Cargo.toml"));
+    let manifests = ["Cargo.toml", "crates/webhook/Cargo.toml"];
+    let crates = manifests.map(|manifest| manifest::crates(&tree::file(manifest)));
+    let crates = manifest::Crates {
+        normal: crates.iter().flat_map(|one| one.normal.clone()).collect(),
+        dev: crates.iter().flat_map(|one| one.dev.clone()).collect(),
+    };
     check_all(Kind::Source, |file| layers::check(file, &crates));
 }
 
@@ -109,6 +115,7 @@ fn every_layer_has_a_row() {
     assert!(crates.normal.iter().any(|name| name == "serde_json"), "dependencies are not read");
     expect_none(&layers::unlisted(&tree::file("src/lib.rs")));
     expect_none(&layers::unlisted(&tree::file("crates/core/src/lib.rs")));
+    expect_none(&layers::unlisted(&tree::file("crates/webhook/src/lib.rs")));
 }
 
 #[test]

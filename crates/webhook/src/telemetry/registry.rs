@@ -28,6 +28,7 @@ pub fn register<C: Collector + Clone + 'static>(
 /// Declares a struct of metrics, and its `register`. A metric is `field: Kind = "name" ["label"] in BOUNDS`, or
 /// `field: Kind = "name" (1)` if it does not start at zero; labels and bounds may be missing. Fields that are no metric
 /// follow after `and`, with their values.
+#[macro_export]
 macro_rules! metric_table {
     (
         $(#[$attribute:meta])*
@@ -90,4 +91,4 @@ macro_rules! metric_table {
         )
     };
 }
-pub(crate) use metric_table;
+pub use metric_table;

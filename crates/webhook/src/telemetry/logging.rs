@@ -1,7 +1,7 @@
 //! Logs: JSON in a cluster, text on a terminal.
 
 use clap::ValueEnum;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::time::SystemTime;
 use tracing_subscriber::util::TryInitError;
 use tracing_subscriber::{fmt, layer::SubscriberExt, util::SubscriberInitExt};
@@ -16,24 +16,25 @@ pub enum LogFormat {
 }
 
 /// What is logged, checked: a level, or levels of targets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogLevel(String);
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogLevel(Targets);
 
 impl std::str::FromStr for LogLevel {
     type Err = String;
 
     /// Reads `error`, `warn`, `info`, `debug`, `trace`, `off`, or a list such as
-    /// `info,bindery::client=debug`. The library would take any other word for a target and then
+    /// `info,bindery_webhook::client=debug`. The library would take any other word for a target and then
     /// log nothing else.
     fn from_str(text: &str) -> Result<Self, String> {
         let is_known = |part: &str| {
             let level = part.rsplit_once('=').map_or(part, |(_, level)| level);
-            LEVELS.contains(&level) && EnvFilter::try_new(part).is_ok()
+            LEVELS.contains(&level) && part.parse::<Targets>().is_ok()
         };
-        match text.split(',').find(|part| !is_known(part)) {
-            None => Ok(Self(text.to_owned())),
-            Some(_) => Err(format!("a level is one of {}", LEVELS.join(", "))),
+        let unknown = || format!("a level is one of {}", LEVELS.join(", "));
+        if !text.split(',').all(is_known) {
+            return Err(unknown());
         }
+        format!("{REPEATED},{text}").parse().map(Self).map_err(|_| unknown())
     }
 }
 
@@ -44,8 +45,7 @@ const REPEATED: &str = "kube_client::client::builder=off";
 
 /// Starts logging to standard error.
 pub fn start(format: LogFormat, level: &LogLevel) -> Result<(), TryInitError> {
-    let filter = EnvFilter::new(format!("{REPEATED},{}", level.0));
-    let registry = tracing_subscriber::registry().with(filter);
+    let registry = tracing_subscriber::registry().with(level.0.clone());
     let layer = fmt::layer().with_writer(std::io::stderr).with_timer(SystemTime);
     match format {
         LogFormat::Json => registry.with(layer.json().flatten_event(true)).try_init(),
@@ -86,16 +86,30 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tracing::Level;
+
     use super::*;
 
     #[test]
     fn only_levels_are_levels() {
-        for text in ["off", "info", "warn,bindery::client=debug"] {
-            assert_eq!(text.parse(), Ok(LogLevel(text.to_owned())));
+        for text in ["off", "info", "warn,bindery_webhook::client=debug"] {
+            assert!(text.parse::<LogLevel>().is_ok(), "{text}");
         }
         for text in ["", "nonsense", "info,", "a=b", "a=b=info", "INFO "] {
             assert!(text.parse::<LogLevel>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn levels_are_those_of_targets() {
+        let LogLevel(targets) = "warn,bindery::timing=debug".parse().unwrap();
+        let is_logged = |target, level| targets.would_enable(target, &level);
+        assert!(
+            is_logged("bindery::timing", Level::DEBUG)
+                && !is_logged("bindery::timing", Level::TRACE)
+        );
+        assert!(is_logged("bindery::cli", Level::WARN) && !is_logged("bindery::cli", Level::INFO));
+        assert!(!is_logged("kube_client::client::builder", Level::ERROR));
     }
 
     #[test]

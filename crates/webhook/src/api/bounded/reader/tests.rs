@@ -14,7 +14,7 @@ wire! {
     }
 }
 
-const REVIEW: &str = include_str!("../../../../benches/data/allowed.json");
+const REVIEW: &str = include_str!("../../../../../../benches/data/allowed.json");
 
 /// Checks that what is accepted here is what `serde_json` accepts, with the same value. Returns whether it is.
 fn agrees(text: &str) -> bool {

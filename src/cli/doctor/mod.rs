@@ -3,6 +3,7 @@
 //! It looks at what is registered, served and stored, and makes two writes as a dry run that a working webhook does
 //! not let pass as they are. Nothing is changed. Not here: what is wrong with volumes and claims (`scan`).
 
+mod answering;
 mod canary;
 mod check_result;
 mod installation;
@@ -59,6 +60,7 @@ fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure
     if subject.has_webhook() {
         findings.extend(trust::findings(subject)?);
         findings.push(parts::replicas(subject)?);
+        findings.extend(answering::finding(subject)?);
     }
     findings.extend(parts::leaders(subject)?);
     findings.extend(canary::findings(subject)?);

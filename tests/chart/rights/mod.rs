@@ -204,6 +204,8 @@ fn instead_of_the_webhook_the_controller_has_its_rights_alone() {
     let should = BTreeSet::from([
         cell("ClusterRole", &format!("{hooks}/validatingadmissionpolicies"), "*any*", "list"),
         cell("ClusterRole", &format!("{hooks}/validatingadmissionpolicybindings"), "*any*", "list"),
+        cell("ClusterRole", &format!("{hooks}/mutatingadmissionpolicies"), "*any*", "list"),
+        cell("ClusterRole", &format!("{hooks}/mutatingadmissionpolicybindings"), "*any*", "list"),
         cell("ClusterRole", "persistentvolumes", "*any*", "create"),
         cell("Role", "configmaps", "rel-bindery-config", "get"),
     ]);
@@ -286,12 +288,15 @@ fn the_test_may_look_and_make_dry_runs() {
             "*any*",
             "list",
         ),
+        names("ClusterRole", &format!("{hooks}/mutatingadmissionpolicies"), "*any*", "list"),
+        names("ClusterRole", &format!("{hooks}/mutatingadmissionpolicybindings"), "*any*", "list"),
         names("ClusterRole", "persistentvolumes", "*any*", "create"),
         names("Role", "secrets", "rel-bindery-tls", "get"),
         names("Role", "coordination.k8s.io/leases", "rel-bindery-controller", "get"),
         names("Role", "coordination.k8s.io/leases", "rel-bindery-certificates", "get"),
         names("Role", "configmaps", "rel-bindery-config", "get"),
         names("Role", "discovery.k8s.io/endpointslices", "*any*", "list"),
+        names("Role", "rbac.authorization.k8s.io/rolebindings", "rel-bindery-answering", "get"),
         names("Role", "persistentvolumeclaims", "*any*", "create"),
     ]);
     compare("doctor", &has, &should);

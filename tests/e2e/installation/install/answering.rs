@@ -8,6 +8,7 @@ use bindery::document;
 use hyper::Method;
 use serde_json::{Value, json};
 
+use super::doctor;
 use super::load::{BOUND, bind_a_pair};
 use super::site::{CHART, NAME, Site};
 use crate::eventually::eventually;
@@ -91,6 +92,8 @@ fn a_deployment_without_pods_denies_nothing() {
     };
     scale(0);
     await_open(&site);
+    let (is_well, report) = doctor(&site, &[]);
+    assert!(!is_well && report.contains(" fail open"), "{report}");
     scale(2);
     await_guarded(&site);
 }

@@ -1,11 +1,11 @@
 //! The policies of the chart deny where nothing runs, and while the webhook is down; the doctor sees when they are edited.
 
-use std::process::Command;
 use std::time::Duration;
 
 use hyper::Method;
 use serde_json::{Value, json};
 
+use super::doctor;
 use super::load::{BOUND, bind_a_pair};
 use super::site::{CHART, NAME, Site, unclaimed_volume};
 use crate::eventually::eventually;
@@ -21,7 +21,14 @@ const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 /// The policy that protects bound PVs.
 const GUARD: &str = "bindery-guard-persistentvolumes-deny";
 
-const INSTEAD: &[&str] = &["--set", "policies=instead,controller.enabled=false"];
+/// A policy that mutates.
+const MUTATING: &str = "bindery-mutate-legacy-class-persistentvolumes";
+
+const INSTEAD: &[&str] =
+    &["--set", "policies=instead,controller.enabled=false,mutationPolicies=v1"];
+
+/// What the doctor has to know of it.
+const WITHOUT_PODS: &[&str] = &["--policies=instead", "--without-controller"];
 
 fn policies_deny_where_nothing_runs() {
     let site = Site::empty();
@@ -38,7 +45,7 @@ fn policies_deny_where_nothing_runs() {
     }
     let tested = site.helm(&["test", NAME, "-n", NAME, "--timeout", "1m"]);
     assert!(tested.contains("Succeeded"), "{tested}");
-    the_doctor_sees_what_is_missing_or_edited(&site);
+    the_doctor_sees_what_is_missing_or_edited_or_left_over(&site);
     site.helm(&["uninstall", NAME, "-n", NAME]);
     eventually("nothing denies", Duration::from_secs(30), || {
         let reply = delete_bound(site.plane);
@@ -46,18 +53,30 @@ fn policies_deny_where_nothing_runs() {
     });
 }
 
-fn the_doctor_sees_what_is_missing_or_edited(site: &Site) {
-    let (is_well, report) = doctor(site.plane);
+fn the_doctor_sees_what_is_missing_or_edited_or_left_over(site: &Site) {
+    let (is_well, report) = doctor(site, WITHOUT_PODS);
     assert!(is_well && report.lines().all(|line| line.starts_with("ok ")), "{report}");
     let binding = format!("{GROUP}/validatingadmissionpolicybindings/{GUARD}");
     let policy = format!("{GROUP}/validatingadmissionpolicies/{GUARD}");
     let bad = |sentence: &str| {
-        let (is_well, report) = doctor(site.plane);
+        let (is_well, report) = doctor(site, WITHOUT_PODS);
         assert!(!is_well && report.contains(sentence), "{sentence}: {report}");
     };
     let patch = |path: &str, patch: Value| {
         site.plane.request(ADMIN, Method::PATCH, path, Body::merge_patch(&patch)).expect_ok();
     };
+    let mut left = site.plane.get(ADMIN, &binding).expect_ok();
+    left["metadata"] =
+        json!({"name": format!("{GUARD}-x"), "labels": left["metadata"]["labels"].clone()});
+    let bindings = format!("{GROUP}/validatingadmissionpolicybindings");
+    site.plane.request(ADMIN, Method::POST, &bindings, Body::json(&left)).expect_ok();
+    bad(&format!("ValidatingAdmissionPolicy {GUARD}-x is left over"));
+    let left = format!("{bindings}/{GUARD}-x");
+    let mutating = format!("{GROUP}/mutatingadmissionpolicies/{MUTATING}");
+    for path in [&left, &mutating] {
+        site.plane.request(ADMIN, Method::DELETE, path, Body::none()).expect_ok();
+    }
+    bad(&format!("MutatingAdmissionPolicy {MUTATING} is missing;"));
     patch(&binding, json!({"spec": {"validationActions": ["Audit"]}}));
     bad(&format!("the binding of ValidatingAdmissionPolicy {GUARD} differs"));
     let selector = json!({"matchLabels": {"guarded": "yes"}});
@@ -70,7 +89,7 @@ fn the_doctor_sees_what_is_missing_or_edited(site: &Site) {
     // What the doctor says to do.
     let upgrade = ["upgrade", NAME, CHART, "-n", NAME, "--force-conflicts"];
     site.helm(&[&upgrade[..], INSTEAD].concat());
-    let (is_well, report) = doctor(site.plane);
+    let (is_well, report) = doctor(site, WITHOUT_PODS);
     assert!(is_well, "{report}");
     await_denial(site.plane);
 }
@@ -121,15 +140,4 @@ fn await_denial(plane: &Plane) {
         let reply = delete_bound(plane);
         if is_denied(&reply, "bound-volume-delete") { Ok(()) } else { Err(reply.to_string()) }
     });
-}
-
-/// Returns whether the doctor finds the installation well, and what it says.
-fn doctor(plane: &Plane) -> (bool, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_bindery"))
-        .args(["doctor", "--installation", &format!("{NAME}/{NAME}"), "--policies=instead"])
-        .args(["--without-controller", "--kubeconfig"])
-        .arg(plane.kubeconfig(ADMIN))
-        .output()
-        .unwrap();
-    (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
 }

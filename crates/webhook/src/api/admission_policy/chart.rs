@@ -165,6 +165,22 @@ impl AdmissionPolicy {
     }
 }
 
+impl MutatingPolicy {
+    /// Returns it under the name that the chart gives it in an installation of this name.
+    #[must_use]
+    pub fn of_installation(mut self, installation: &str) -> Self {
+        let spec = self.binding.spec.as_mut();
+        let policy_name = spec.and_then(|spec| spec.policy_name.as_mut());
+        let names = [&mut self.policy.metadata, &mut self.binding.metadata]
+            .into_iter()
+            .filter_map(|metadata| metadata.name.as_mut());
+        for name in names.chain(policy_name) {
+            *name = name_in(name, installation);
+        }
+        self
+    }
+}
+
 fn name_in(name: &str, installation: &str) -> String {
     let rest = name.strip_prefix(NAME);
     rest.map_or_else(|| name.to_owned(), |rest| format!("{installation}{rest}"))

@@ -118,3 +118,9 @@ fn await_force(stage: &mut Stage<'_>) {
         if reply.code == 403 { Ok(()) } else { Err(reply.to_string()) }
     });
 }
+
+/// The version in which the API server has `MutatingAdmissionPolicies`.
+pub(crate) fn mutation_version(plane: &Plane) -> &'static str {
+    let path = format!("{GROUP}/mutatingadmissionpolicies");
+    if plane.get(ADMIN, &path).code == 404 { "v1beta1" } else { "v1" }
+}

@@ -10,12 +10,14 @@ use bindery::rules::{Example, Mutation, MutationForm, Operation, Policy, Send, s
 use hyper::Method;
 use serde_json::Value;
 
-use super::GROUP;
+use super::mutation_version;
 use crate::denials::rules::{Route, Run, Stage, fire, natural, persona, shot};
 use crate::eventually::eventually;
 use crate::installed::{Installed, Registered};
 use crate::plane::persona::{ADMIN, TENANT};
 use crate::plane::{Body, Peers, Plane};
+
+const GROUP: &str = "/apis/admissionregistration.k8s.io";
 
 /// What is stored of a change, by mutation, example and route.
 type Stored = BTreeMap<(&'static str, &'static str, &'static str), Value>;
@@ -44,7 +46,8 @@ pub(super) fn mutating_policies_store_what_the_webhook_stores() {
 
 /// Creates the policies of all mutations.
 fn apply(plane: &Plane) {
-    let arguments = ["generate", "policies", "-o", "json", "--mutations", "v1"];
+    let version = mutation_version(plane);
+    let arguments = ["generate", "policies", "-o", "json", "--mutations", version];
     let output = Command::new(env!("CARGO_BIN_EXE_bindery")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let list: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -55,7 +58,7 @@ fn apply(plane: &Plane) {
             // Denials are another case's.
             _ => continue,
         };
-        let path = format!("{GROUP}/{collection}");
+        let path = format!("{GROUP}/{version}/{collection}");
         plane.request(ADMIN, Method::POST, &path, Body::json(item)).expect_ok();
     }
 }

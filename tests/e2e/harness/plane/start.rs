@@ -282,6 +282,14 @@ fn spawn_api_server(
     // Older API servers do not stream lists; their clients need the right to list.
     let lists = ["--feature-gates=WatchList=false"];
     let lists = lists.iter().filter(|_| peers == Peers::AuditedCluster);
+    // Kubernetes: MutatingAdmissionPolicies are on since 1.36, and v1beta1 where they are switched on before.
+    let is_before =
+        std::env::var_os("BINDERY_KUBE_VERSION").is_some_and(|version| version == "1.34");
+    let beta = [
+        "--feature-gates=MutatingAdmissionPolicy=true",
+        "--runtime-config=admissionregistration.k8s.io/v1beta1=true",
+    ];
+    let lists = lists.chain(beta.iter().filter(|_| is_before));
     let advertised = format!("--advertise-address={REACHED_AT}");
     let where_and_who: &[&str] = match peers {
         Peers::Cluster | Peers::AuditedCluster => &[

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::doctor;
 use super::load::{BOUND, bind_a_pair};
 use super::site::{CHART, NAME, Site, unclaimed_volume};
+use crate::denials::policies::mutation_version;
 use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Plane, Reply};
@@ -24,15 +25,16 @@ const GUARD: &str = "bindery-guard-persistentvolumes-deny";
 /// A policy that mutates.
 const MUTATING: &str = "bindery-mutate-legacy-class-persistentvolumes";
 
-const INSTEAD: &[&str] =
-    &["--set", "policies=instead,controller.enabled=false,mutationPolicies=v1"];
+const INSTEAD: &str = "policies=instead,controller.enabled=false";
 
 /// What the doctor has to know of it.
 const WITHOUT_PODS: &[&str] = &["--policies=instead", "--without-controller"];
 
 fn policies_deny_where_nothing_runs() {
     let site = Site::empty();
-    site.helm(&[&["install", NAME, CHART, "-n", NAME][..], INSTEAD].concat());
+    let mutations = mutation_version(site.plane);
+    let values = format!("{INSTEAD},mutationPolicies={mutations}");
+    site.helm(&["install", NAME, CHART, "-n", NAME, "--set", &values]);
     bind_a_pair(site.plane);
     await_denial(site.plane);
     let created = create_unclaimed(site.plane);
@@ -45,7 +47,7 @@ fn policies_deny_where_nothing_runs() {
     }
     let tested = site.helm(&["test", NAME, "-n", NAME, "--timeout", "1m"]);
     assert!(tested.contains("Succeeded"), "{tested}");
-    the_doctor_sees_what_is_missing_or_edited_or_left_over(&site);
+    the_doctor_sees_what_is_missing_or_edited_or_left_over(&site, mutations);
     site.helm(&["uninstall", NAME, "-n", NAME]);
     eventually("nothing denies", Duration::from_secs(30), || {
         let reply = delete_bound(site.plane);
@@ -53,7 +55,7 @@ fn policies_deny_where_nothing_runs() {
     });
 }
 
-fn the_doctor_sees_what_is_missing_or_edited_or_left_over(site: &Site) {
+fn the_doctor_sees_what_is_missing_or_edited_or_left_over(site: &Site, mutations: &str) {
     let (is_well, report) = doctor(site, WITHOUT_PODS);
     assert!(is_well && report.lines().all(|line| line.starts_with("ok ")), "{report}");
     let binding = format!("{GROUP}/validatingadmissionpolicybindings/{GUARD}");
@@ -72,7 +74,8 @@ fn the_doctor_sees_what_is_missing_or_edited_or_left_over(site: &Site) {
     site.plane.request(ADMIN, Method::POST, &bindings, Body::json(&left)).expect_ok();
     bad(&format!("ValidatingAdmissionPolicy {GUARD}-x is left over"));
     let left = format!("{bindings}/{GUARD}-x");
-    let mutating = format!("{GROUP}/mutatingadmissionpolicies/{MUTATING}");
+    let group = GROUP.trim_end_matches("v1");
+    let mutating = format!("{group}{mutations}/mutatingadmissionpolicies/{MUTATING}");
     for path in [&left, &mutating] {
         site.plane.request(ADMIN, Method::DELETE, path, Body::none()).expect_ok();
     }
@@ -87,8 +90,8 @@ fn the_doctor_sees_what_is_missing_or_edited_or_left_over(site: &Site) {
     }
     bad(&format!("ValidatingAdmissionPolicy {GUARD} is missing, the binding of"));
     // What the doctor says to do.
-    let upgrade = ["upgrade", NAME, CHART, "-n", NAME, "--force-conflicts"];
-    site.helm(&[&upgrade[..], INSTEAD].concat());
+    let values = format!("{INSTEAD},mutationPolicies={mutations}");
+    site.helm(&["upgrade", NAME, CHART, "-n", NAME, "--force-conflicts", "--set", &values]);
     let (is_well, report) = doctor(site, WITHOUT_PODS);
     assert!(is_well, "{report}");
     await_denial(site.plane);

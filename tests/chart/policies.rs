@@ -186,7 +186,7 @@ fn notes_say_what_is_protected_and_what_is_not() {
     for line in [
         "guard: Ignore",
         "policies      beside the webhook\n",
-        "needs break-glass, whatever exemption it has",
+        "needs break-glass, whatever exemption or override it has",
         "kubectl delete validatingwebhook",
     ] {
         assert!(beside.contains(line), "{line}: {beside}");

@@ -128,6 +128,9 @@ fn comparable(mut object: Value) -> Value {
             metadata.remove(key);
         }
     }
+    if let Some(reserved) = object.pointer_mut("/spec/claimRef").and_then(Value::as_object_mut) {
+        reserved.remove("uid");
+    }
     if let Some(status) = object["status"].as_object_mut() {
         status.remove("lastPhaseTransitionTime");
     }

@@ -17,15 +17,19 @@ use std::future::pending;
 use std::time::Duration;
 
 use kube::Client;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use self::answering::register;
 use self::probe::probe;
 use super::loop_settings::LoopSettings;
 use crate::api::installation::Installation;
 
-/// Between two probes of a guard that answers. A pod that is replaced takes ten seconds to end: those in its place own the
-/// `RoleBinding` before.
+/// Between two probes of a guard that answers. Each is a denial in the API server's metrics and audit log, and the alert waits
+/// for minutes.
+const PROBE_PERIOD: Duration = Duration::from_secs(30);
+
+/// Between two looks at the pods of a guard that answers. A pod that is replaced takes ten seconds to end: those in its place
+/// own the `RoleBinding` before.
 const PERIOD: Duration = Duration::from_secs(3);
 
 /// Between two probes of a guard that does not answer.
@@ -39,6 +43,8 @@ pub(super) struct GuardLoop {
     settings: LoopSettings,
     /// The last failure that was logged; empty if guard answered, nothing if it was not probed since this replica leads.
     logged: Option<String>,
+    /// When the last probe passed; nothing if anything failed since.
+    passed: Option<Instant>,
 }
 
 impl GuardLoop {
@@ -48,7 +54,7 @@ impl GuardLoop {
         settings: LoopSettings,
         installation: Option<Installation>,
     ) -> Self {
-        Self { client: client.clone(), installation, settings, logged: None }
+        Self { client: client.clone(), installation, settings, logged: None, passed: None }
     }
 
     /// Runs until the process ends.
@@ -60,26 +66,35 @@ impl GuardLoop {
         }
     }
 
-    /// Probes once, if this replica leads. Returns how long to wait for the next time.
+    /// One turn, if this replica leads. Returns how long to wait for the next time.
     async fn turn(&mut self, installation: &Installation) -> Duration {
         let metrics = &self.settings.metrics.guard;
         if self.settings.deadline().is_none() {
             metrics.forget();
-            self.logged = None;
+            (self.logged, self.passed) = (None, None);
             let is_new = self.settings.until.borrow().is_none()
                 && self.settings.until.wait_for(Option::is_some).await.is_ok();
             return if is_new { Duration::ZERO } else { RETRY_PERIOD };
         }
-        let outcome = match probe(&self.client).await {
-            Ok(()) => register(&self.client, installation).await.map_err(|error| {
-                format!("guard answers, and fails open: its RoleBinding was not written: {error}")
-            }),
-            Err(error) => Err(error.to_string()),
-        };
+        let outcome = self.probe_and_register(installation).await;
         let is_done = outcome.is_ok();
-        metrics.show(is_done);
+        if !is_done {
+            self.passed = None;
+        }
+        self.settings.metrics.guard.show(is_done);
         self.log(outcome.err().unwrap_or_default());
         if is_done { PERIOD } else { RETRY_PERIOD }
+    }
+
+    /// Probes, unless it was done lately, and writes the `RoleBinding` for the pods that are ready now. The error is a sentence.
+    async fn probe_and_register(&mut self, installation: &Installation) -> Result<(), String> {
+        if self.passed.is_none_or(|passed| passed.elapsed() >= PROBE_PERIOD) {
+            probe(&self.client).await.map_err(|error| error.to_string())?;
+            self.passed = Some(Instant::now());
+        }
+        register(&self.client, installation).await.map_err(|error| {
+            format!("guard answers, and fails open: its RoleBinding was not written: {error}")
+        })
     }
 
     /// Logs what has changed. No failure is an empty text.

@@ -121,7 +121,7 @@ fn chart(arguments: &ChartArgs) -> Result<String, Failure> {
     let trusted = Trusted {
         binders: vec!["@binders@".to_owned()],
         populators: vec!["@populators@".to_owned()],
-        ..Trusted::default()
+        provisioners: vec!["@provisioners@".to_owned()],
     };
     render::json(&policy_parts(&profiles, &trusted, CONTROLLER))
 }

@@ -53,7 +53,7 @@ fn they_are_those_of_the_command_line() {
         "policies=beside,rules.profile=audit",
         "policies=beside,rules.profile=warn,rules.modes.prebind-incomplete=deny",
         "policies=beside,controller.placement=deployment,rules.profile=strict",
-        "policies=beside,mutationPolicies=v1beta1,trusted.binders={a}",
+        "policies=beside,mutationPolicies=v1beta1,trusted.binders={a},trusted.provisioners={b}",
     ];
     let others = others.map(|values| rendered(&["--set", values]));
     let sets = ["policies-beside", "policies-instead"].map(set);

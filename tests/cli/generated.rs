@@ -35,7 +35,7 @@ fn the_chart_holds_the_policies_of_the_rules() {
     let committed = fs::read_to_string(&path).expect("the chart's policies");
     let made = generated(&["generate", "chart", "--policies"]);
     assert!(made == committed, "run: cargo run -- generate chart --policies > {}", path.display());
-    for placeholder in ["@binders@", "@populators@", "@controller@"] {
+    for placeholder in ["@binders@", "@populators@", "@provisioners@", "@controller@"] {
         assert!(made.contains(placeholder), "{placeholder}");
     }
 }

@@ -36,6 +36,10 @@ install -m 0755 "$target/$host/release/bindery" dist/bindery
 install -m 0644 LICENSE dist/LICENSE
 scripts/image/notices.sh "$host" >dist/NOTICES
 chmod 0644 dist/NOTICES
+dist/bindery --version >/dev/null || {
+	echo "dist/bindery does not start; build it where glibc is 2.36 or newer, as on Debian 12 or Ubuntu 24.04." >&2
+	exit 1
+}
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 touch -d "@$epoch" dist/bindery dist/LICENSE dist/NOTICES
 ls -l dist

@@ -14,10 +14,13 @@ trap 'rm -rf "$work"' EXIT
 unset CARGO_TARGET_DIR
 folders=("$work/one" "$work/another-folder/below")
 masks=(0022 0077)
+# What is committed meanwhile is not built.
+commit=$(git rev-parse HEAD)
 for index in 0 1; do
-	git clone --quiet . "${folders[$index]}"
+	git clone --quiet --no-checkout . "${folders[$index]}"
 	(
 		cd "${folders[$index]}"
+		git checkout --quiet --detach "$commit"
 		umask "${masks[$index]}"
 		scripts/release/release.sh "$version"
 	)

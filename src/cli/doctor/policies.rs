@@ -19,6 +19,12 @@ use crate::rules::Policy;
 
 const CHECK: &str = "policies";
 
+/// A label of every object of the chart.
+const OF_CHART: &str = "helm.sh/chart";
+
+/// What follows the name of any installation in the names of its policies.
+const GROUPS: [&str; 4] = ["guard-", "advise-", "volumes-", "mutate-"];
+
 /// A kind of admission policy.
 struct PolicyKind {
     kind: &'static str,
@@ -28,7 +34,15 @@ struct PolicyKind {
     groups: &'static [&'static str],
     /// What of a policy is compared: what is not set there, the API server fills in.
     parts: &'static [&'static str],
+    /// Whether an installation with policies has to have them.
+    is_missed: bool,
+    /// Those that an installation of this name has to have, and their bindings.
+    expected: Expected,
 }
+
+/// The policies and bindings that an installation has to have, by decisions, its controller's account, its name and what is
+/// there.
+type Expected = fn(&Policy, &str, &str, &FoundPolicies) -> Vec<(Value, Value)>;
 
 const VALIDATING: PolicyKind = PolicyKind {
     kind: "ValidatingAdmissionPolicy",
@@ -43,6 +57,8 @@ const VALIDATING: PolicyKind = PolicyKind {
         "/spec/variables",
         "/spec/validations",
     ],
+    is_missed: true,
+    expected,
 };
 
 const MUTATING: PolicyKind = PolicyKind {
@@ -58,6 +74,8 @@ const MUTATING: PolicyKind = PolicyKind {
         "/spec/mutations",
         "/spec/reinvocationPolicy",
     ],
+    is_missed: false,
+    expected: expected_mutating,
 };
 
 /// What of a binding is compared.
@@ -85,44 +103,50 @@ impl FoundPolicies {
         Ok(Some(Self { policies, bindings }))
     }
 
-    fn has_any_of(&self, kind: &PolicyKind, installation: &str) -> bool {
-        self.policies.iter().chain(&self.bindings).any(|one| is_of(one, kind, installation))
+    /// The name in those that are compared: that of the installation, or of the program where they were generated; nothing
+    /// where there are none and none has to be.
+    fn name<'a>(
+        &self,
+        kind: &PolicyKind,
+        installation: &'a str,
+        is_wanted: bool,
+    ) -> Option<&'a str> {
+        let all = || self.policies.iter().chain(&self.bindings);
+        if is_wanted || all().any(|one| is_of(one, kind, installation)) {
+            return Some(installation);
+        }
+        // Those of a chart of that name are another installation's.
+        let is_generated = |one: &&Value| one["metadata"]["labels"].get(OF_CHART).is_none();
+        all().filter(is_generated).any(|one| is_of(one, kind, NAME)).then_some(NAME)
     }
 }
 
-/// One finding; none where no policy is there and none has to be.
-pub(super) fn findings(subject: &InspectedInstallation) -> Result<Option<CheckResult>, Failure> {
-    let found =
-        [FoundPolicies::list(subject, &VALIDATING)?, FoundPolicies::list(subject, &MUTATING)?];
-    let [Some(validating), Some(mutating)] = found else {
-        let text = "you may not list ValidatingAdmissionPolicies, MutatingAdmissionPolicies and their bindings";
-        return Ok(Some(CheckResult::unknown(CHECK, text)));
-    };
-    let has_any = |installation: &str| {
-        validating.has_any_of(&VALIDATING, installation)
-            || mutating.has_any_of(&MUTATING, installation)
-    };
-    let installation = subject.installation.name();
-    let name =
-        if subject.policies.is_some() || has_any(installation) { installation } else { NAME };
-    if !has_any(name) && subject.policies.is_none() {
-        return Ok(None);
+/// The findings; none where no policy is there and none has to be.
+pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure> {
+    let mut findings = Vec::new();
+    let mut differing = Vec::new();
+    let mut is_compared = false;
+    for kind in [&VALIDATING, &MUTATING] {
+        let Some(found) = FoundPolicies::list(subject, kind)? else {
+            let text = format!("you may not list {} and their bindings", kind.collection);
+            findings.push(CheckResult::unknown(CHECK, text));
+            continue;
+        };
+        let is_wanted = subject.policies.is_some() && kind.is_missed;
+        let Some(name) = found.name(kind, subject.installation.name(), is_wanted) else { continue };
+        let Some(configuration) = subject.configuration()? else {
+            let text =
+                "what the policies have to be is not known, as the configuration cannot be read";
+            findings.push(CheckResult::unknown(CHECK, text));
+            break;
+        };
+        let wanted =
+            (kind.expected)(&configuration.policy, &configuration.own_controller, name, &found);
+        differing.extend(differences(kind, name, &wanted, &found));
+        is_compared = true;
     }
-    let Some(configuration) = subject.configuration()? else {
-        let text = "what the policies have to be is not known, as the configuration cannot be read";
-        return Ok(Some(CheckResult::unknown(CHECK, text)));
-    };
-    let (decisions, own_controller) = (&configuration.policy, &configuration.own_controller);
-    let mut wrong = Vec::new();
-    if subject.policies.is_some() || validating.has_any_of(&VALIDATING, name) {
-        let wanted = expected(decisions, own_controller, name, &validating);
-        wrong.extend(differences(&VALIDATING, name, &wanted, &validating));
-    }
-    if mutating.has_any_of(&MUTATING, name) {
-        let wanted = expected_mutating(decisions, own_controller, name);
-        wrong.extend(differences(&MUTATING, name, &wanted, &mutating));
-    }
-    Ok(Some(result(&wrong)))
+    findings.extend(is_compared.then(|| result(&differing)));
+    Ok(findings)
 }
 
 /// The policies of an installation and their bindings. Those that have PVs as parameters are wanted where there is one of
@@ -152,6 +176,7 @@ fn expected_mutating(
     decisions: &Policy,
     own_controller: &str,
     installation: &str,
+    _: &FoundPolicies,
 ) -> Vec<(Value, Value)> {
     let made = mutating_policies(decisions, own_controller).into_iter();
     let made = made.map(|one| one.of_installation(installation));
@@ -161,8 +186,16 @@ fn expected_mutating(
 /// Returns whether the name of a policy or a binding is one of this installation.
 fn is_of(object: &Value, kind: &PolicyKind, installation: &str) -> bool {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    let rest = name.strip_prefix(installation).unwrap_or_default();
-    kind.groups.iter().any(|group| rest.starts_with(group))
+    let Some(rest) = name.strip_prefix(installation) else { return false };
+    // `bindery-guard` may be an installation too.
+    let is_own = |rest: &str| !GROUPS.iter().any(|group| rest.starts_with(group));
+    kind.groups.iter().any(|group| rest.strip_prefix(group).is_some_and(is_own))
+}
+
+/// Returns whether a policy or a binding has PVs as parameters: those are generated, and never the chart's.
+fn has_volumes(object: &Value) -> bool {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    name.strip_prefix(NAME).is_some_and(|rest| rest.starts_with("-volumes-"))
 }
 
 /// The objects of a collection that are of rules or mutations; nothing if they may not be listed.
@@ -217,8 +250,10 @@ fn differences(
         wanted.iter().any(|(policy, _)| policy["metadata"]["name"] == found["metadata"]["name"])
     };
     // One without a binding does nothing.
-    let left =
-        found.bindings.iter().filter(|one| is_of(one, kind, installation) && !is_wanted(one));
+    let is_its = |one: &Value| {
+        is_of(one, kind, installation) || (has_volumes(one) && is_of(one, kind, NAME))
+    };
+    let left = found.bindings.iter().filter(|one| is_its(one) && !is_wanted(one));
     let left = left.filter_map(|one| one["metadata"]["name"].as_str());
     wrong.extend(left.map(|name| format!("{kind_name} {name} is left over")));
     wrong
@@ -260,12 +295,7 @@ mod tests {
     const NONE: FoundPolicies = FoundPolicies { policies: Vec::new(), bindings: Vec::new() };
 
     fn wanted(kind: &PolicyKind) -> Vec<(Value, Value)> {
-        let decisions = Policy::default();
-        if kind.kind == MUTATING.kind {
-            expected_mutating(&decisions, "me", NAME)
-        } else {
-            expected(&decisions, "me", NAME, &NONE)
-        }
+        (kind.expected)(&Policy::default(), "me", NAME, &NONE)
     }
 
     fn found(kind: &PolicyKind) -> FoundPolicies {
@@ -280,7 +310,8 @@ mod tests {
     fn what_the_api_server_fills_in_is_no_difference() {
         for kind in [&VALIDATING, &MUTATING] {
             let (wanted, found) = (wanted(kind), found(kind));
-            assert!(!wanted.is_empty() && found.has_any_of(kind, NAME));
+            assert!(!wanted.is_empty());
+            assert_eq!(found.name(kind, "other", false), Some(NAME));
             assert_eq!(differences(kind, NAME, &wanted, &found), [""; 0]);
         }
         assert_eq!(result(&[]).outcome, CheckOutcome::Good);
@@ -317,6 +348,31 @@ mod tests {
             });
             assert_eq!(left, format!("{} bindery{}x is left over", kind.kind, kind.groups[0]));
         }
+    }
+
+    #[test]
+    fn those_of_another_installation_are_not_compared() {
+        let named = |name: &str, labels: Value| FoundPolicies {
+            bindings: vec![json!({"metadata": {"name": name, "labels": labels}})],
+            ..NONE
+        };
+        let of_chart = json!({OF_CHART: "bindery-0.1.0"});
+        let guard = "bindery-guard-persistentvolumes-deny";
+        for (found, installation, expected) in [
+            (named(guard, of_chart.clone()), "bindery", Some("bindery")),
+            (named(guard, json!({})), "prod", Some("bindery")),
+            (named(guard, of_chart.clone()), "prod", None),
+            (named("bindery-guard-guard-persistentvolumes-deny", of_chart), "bindery", None),
+            (
+                named("bindery-volumes-advise-persistentvolumeclaims-deny", json!({})),
+                "prod",
+                Some("bindery"),
+            ),
+        ] {
+            assert_eq!(found.name(&VALIDATING, installation, false), expected);
+        }
+        assert_eq!(NONE.name(&VALIDATING, "prod", true), Some("prod"));
+        assert_eq!(NONE.name(&MUTATING, "prod", false), None);
     }
 
     #[test]

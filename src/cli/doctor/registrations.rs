@@ -12,6 +12,10 @@ use crate::cli::exit::Failure;
 
 const CHECK: &str = "registrations";
 
+/// The kinds of both configurations.
+pub(super) const COLLECTIONS: [&str; 2] =
+    ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
+
 /// What may keep objects from being sent.
 const SELECTORS: [&str; 2] = ["namespaceSelector", "objectSelector"];
 
@@ -32,12 +36,10 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResul
         namespace_labels: configuration.policy.parameters.namespace_labels,
         tenant_label: configuration.policy.parameters.tenant_label.as_str().to_owned(),
     };
-    let wanted = [
-        ("validatingwebhookconfigurations", serde_json::to_value(wanted.validating())),
-        ("mutatingwebhookconfigurations", serde_json::to_value(wanted.mutating())),
-    ];
+    let wanted =
+        [serde_json::to_value(wanted.validating()), serde_json::to_value(wanted.mutating())];
     let mut findings = Vec::new();
-    for (collection, wanted) in wanted {
+    for (collection, wanted) in COLLECTIONS.into_iter().zip(wanted) {
         // Of our own types, which have only texts as keys.
         let Ok(wanted) = wanted else { continue };
         let path = path(collection, installation.name());

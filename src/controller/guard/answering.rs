@@ -26,7 +26,7 @@ pub(super) enum AnsweringError {
 
 /// A pod behind the service.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct AnsweringPod {
+pub(super) struct AnsweringPod {
     name: String,
     uid: String,
 }
@@ -63,11 +63,11 @@ struct TargetRef {
     uid: String,
 }
 
-/// Writes the `RoleBinding`, owned by the pods that are ready now.
-pub(super) async fn register(
+/// Returns the pods that are ready now, at least one.
+pub(super) async fn ready_pods(
     client: &Client,
     installation: &Installation,
-) -> Result<(), AnsweringError> {
+) -> Result<Vec<AnsweringPod>, AnsweringError> {
     let (namespace, name) = (installation.namespace(), installation.name());
     let slices = format!(
         "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?\
@@ -79,7 +79,17 @@ pub(super) async fn register(
     if pods.is_empty() {
         return Err(AnsweringError::NoPod);
     }
-    let binding = role_binding(installation, &pods);
+    Ok(pods)
+}
+
+/// Writes the `RoleBinding`, owned by these pods.
+pub(super) async fn register(
+    client: &Client,
+    installation: &Installation,
+    pods: &[AnsweringPod],
+) -> Result<(), AnsweringError> {
+    let namespace = installation.namespace();
+    let binding = role_binding(installation, pods);
     let path = format!(
         "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings/{}",
         installation.answering()

@@ -19,7 +19,7 @@ use std::time::Duration;
 use kube::Client;
 use tokio::time::{Instant, sleep};
 
-use self::answering::register;
+use self::answering::{AnsweringPod, ready_pods, register};
 use self::probe::probe;
 use super::loop_settings::LoopSettings;
 use crate::api::installation::Installation;
@@ -43,8 +43,8 @@ pub(super) struct GuardLoop {
     settings: LoopSettings,
     /// The last failure that was logged; empty if guard answered, nothing if it was not probed since this replica leads.
     logged: Option<String>,
-    /// When the last probe passed; nothing if anything failed since.
-    passed: Option<Instant>,
+    /// When the last probe passed, and the pods that were ready then; nothing if anything failed since.
+    passed: Option<(Instant, Vec<AnsweringPod>)>,
 }
 
 impl GuardLoop {
@@ -86,13 +86,19 @@ impl GuardLoop {
         if is_done { PERIOD } else { RETRY_PERIOD }
     }
 
-    /// Probes, unless it was done lately, and writes the `RoleBinding` for the pods that are ready now. The error is a sentence.
+    /// Probes, unless it was done lately and no pod is new since, and writes the `RoleBinding` for the pods that are ready now.
+    /// The error is a sentence.
     async fn probe_and_register(&mut self, installation: &Installation) -> Result<(), String> {
-        if self.passed.is_none_or(|passed| passed.elapsed() >= PROBE_PERIOD) {
+        let pods = ready_pods(&self.client, installation);
+        let pods = pods.await.map_err(|error| format!("guard fails open: {error}"))?;
+        let is_known = self.passed.as_ref().is_some_and(|(at, known)| {
+            at.elapsed() < PROBE_PERIOD && pods.iter().all(|pod| known.contains(pod))
+        });
+        if !is_known {
             probe(&self.client).await.map_err(|error| error.to_string())?;
-            self.passed = Some(Instant::now());
+            self.passed = Some((Instant::now(), pods.clone()));
         }
-        register(&self.client, installation).await.map_err(|error| {
+        register(&self.client, installation, &pods).await.map_err(|error| {
             format!("guard answers, and fails open: its RoleBinding was not written: {error}")
         })
     }

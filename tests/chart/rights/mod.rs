@@ -296,7 +296,7 @@ fn the_test_may_look_and_make_dry_runs() {
         names("Role", "coordination.k8s.io/leases", "rel-bindery-certificates", "get"),
         names("Role", "configmaps", "rel-bindery-config", "get"),
         names("Role", "discovery.k8s.io/endpointslices", "*any*", "list"),
-        names("Role", "rbac.authorization.k8s.io/rolebindings", "rel-bindery-answering", "get"),
+        names("Role", "authorization.k8s.io/localsubjectaccessreviews", "*any*", "create"),
         names("Role", "persistentvolumeclaims", "*any*", "create"),
     ]);
     compare("doctor", &has, &should);

@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
 
     /// From nothing to the profile strict, with what the pages on installing and operating say in between.
     fn rolls_out(&mut self) {
-        let [scan, accept, audit, count, warn, deny, closed, strict] = &blocks(ROLL_OUT);
+        let [scan, accept, audit, count, warn, deny, strict] = &blocks(ROLL_OUT);
         let [.., doctor, renew, _, _, _] = &blocks::<10>(INSTALL);
         let [try_values, upgrade, _, _] = &blocks(OPERATE);
         self.shell.run("kubectl apply -f unclaimed.json");
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         }
         self.shell
             .run("grep -q prebind-incomplete baseline.yaml && kubectl delete -f unclaimed.json");
-        for block in [audit, count, doctor, renew, warn, deny, closed] {
+        for block in [audit, count, doctor, renew, warn, deny] {
             self.run(block);
         }
         self.site.await_denial();

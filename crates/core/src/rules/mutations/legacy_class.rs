@@ -67,8 +67,11 @@ pub(super) static MUTATION: Mutation = Mutation {
                 // What may be a provisioner: as `creator`, without its reads.
                 (
                     "mayBeProvisioner",
-                    "variables.isProvisioner || ((variables.isProgram || variables.isBinder) && \
+                    "(variables.isProvisioner && !variables.isBinder && !variables.isScheduler && \
+                     !variables.isPopulator) || ((variables.isProgram || variables.isBinder) && \
                      object.metadata.?annotations[?'pv.kubernetes.io/provisioned-by'].hasValue() && \
+                     object.spec.?claimRef.?namespace.orValue('') != '' && \
+                     object.spec.?claimRef.?name.orValue('') != '' && \
                      object.spec.?claimRef.?uid.orValue('') != '')",
                 ),
                 ("isClass", "variables.isName && !variables.mayBeProvisioner"),

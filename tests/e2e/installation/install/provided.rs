@@ -34,6 +34,7 @@ fn a_provided_pair_is_renewed_by_another_ca() {
     bundle(&first);
     site.await_ready();
     site.await_denial();
+    site.await_closed();
     let ours = ["--serving-secret", "bindery-serving"];
     assert_eq!(unknown(&site, &ours), [""; 0], "the doctor looks at a Secret of another name");
     let before = site.node.processes();
@@ -66,6 +67,7 @@ fn another_mode_and_back(site: &Site, ours: &[&str]) {
         site.helm(&[&arguments[..], &["--set", &mode]].concat());
         site.await_ready();
         site.await_denial();
+        site.await_closed();
     };
     upgrade("selfSigned");
     assert_eq!(unknown(site, &[]), [""; 0], "the controller keeps the pair");

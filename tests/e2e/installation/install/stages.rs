@@ -57,6 +57,9 @@ fn each_stage_does_what_its_values_promise() {
         if stage == "audit" {
             expect_a_line_about_it(&site.node.logs());
         }
+        if guard == "Fail" {
+            site.await_closed();
+        }
         let left: Vec<String> = unknown(&site, &[]);
         let is_expected = |check: &&str| left.iter().any(|line| line.contains(*check));
         assert!(untried.iter().all(is_expected), "{stage}: {left:?}");

@@ -90,7 +90,8 @@ impl GuardLoop {
     /// The error is a sentence.
     async fn probe_and_register(&mut self, installation: &Installation) -> Result<(), String> {
         let pods = ready_pods(&self.client, installation);
-        let pods = pods.await.map_err(|error| format!("guard fails open: {error}"))?;
+        let pods =
+            pods.await.map_err(|error| format!("which pods answer is not known: {error}"))?;
         let is_known = self.passed.as_ref().is_some_and(|(at, known)| {
             at.elapsed() < PROBE_PERIOD && pods.iter().all(|pod| known.contains(pod))
         });
@@ -99,7 +100,7 @@ impl GuardLoop {
             self.passed = Some((Instant::now(), pods.clone()));
         }
         register(&self.client, installation, &pods).await.map_err(|error| {
-            format!("guard answers, and fails open: its RoleBinding was not written: {error}")
+            format!("guard answers, but its RoleBinding was not written, without which it fails open: {error}")
         })
     }
 

@@ -96,7 +96,8 @@ fn every_pod_is_restricted() {
             for key in ["hostPID", "hostIPC", "shareProcessNamespace"] {
                 assert_eq!(pod.get(key), None, "{whose}");
             }
-            let may_be_of_host = name == "private-control-plane" && owner == "rel-bindery";
+            let may_be_of_host = ["private-control-plane", "host-network"].contains(&name.as_str())
+                && owner == "rel-bindery";
             assert_eq!(pod.get("hostNetwork").is_some(), may_be_of_host, "{whose}");
             for volume in pod["volumes"].as_array().into_iter().flatten() {
                 let is_allowed = volume.get("configMap").or(volume.get("secret")).is_some();

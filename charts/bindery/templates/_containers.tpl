@@ -50,7 +50,7 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
   - --listen
   - "[::]:{{ int .Values.webhook.port }}"
   - --health-listen
-  - "{{ include "bindery.healthAddress" . }}:8081"
+  - "{{ include "bindery.healthAddress" (list . "webhook") }}:8081"
   - --config
   - /etc/bindery/config/config.yaml
   - --config-last-good
@@ -89,17 +89,17 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
   # Started means that everything was listed once and the certificate is there. An API server that is away
   # for minutes is no reason to restart.
   startupProbe:
-    httpGet: {path: /startupz, port: health{{ include "bindery.probeHost" . }}}
+    httpGet: {path: /startupz, port: health{{ include "bindery.probeHost" (list . "webhook") }}}
     periodSeconds: 1
     timeoutSeconds: 2
     failureThreshold: 300
   readinessProbe:
-    httpGet: {path: /readyz, port: health{{ include "bindery.probeHost" . }}}
+    httpGet: {path: /readyz, port: health{{ include "bindery.probeHost" (list . "webhook") }}}
     periodSeconds: 2
     timeoutSeconds: 2
     failureThreshold: 2
   livenessProbe:
-    httpGet: {path: /livez, port: health{{ include "bindery.probeHost" . }}}
+    httpGet: {path: /livez, port: health{{ include "bindery.probeHost" (list . "webhook") }}}
     periodSeconds: 10
     timeoutSeconds: 5
     failureThreshold: 6
@@ -117,8 +117,8 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
 {{- end -}}
 
 {{/*
-Where probes and metrics are served. In the network of the node they are every neighbour's to read: where nothing scrapes
-them, only the node itself reaches them.
+Where probes and metrics of a pod are served: (list root component). In the network of the node they are every neighbour's to
+read: where nothing scrapes them, only the node itself reaches them.
 */}}
 {{- define "bindery.healthAddress" -}}
 {{- if eq (include "bindery.isHealthLocal" .) "true" -}}
@@ -128,11 +128,13 @@ them, only the node itself reaches them.
 {{- end -}}
 {{- end -}}
 
+{{/* Whether only the node reaches them: (list root component). Of all pods, the webhook's alone are in the network of their nodes. */}}
 {{- define "bindery.isHealthLocal" -}}
-{{- and .Values.pod.hostNetwork (ne (include "bindery.hasMetricsService" .) "true") -}}
+{{- $root := index . 0 -}}
+{{- and (eq (index . 1) "webhook") $root.Values.pod.hostNetwork (ne (include "bindery.hasMetricsService" $root) "true") -}}
 {{- end -}}
 
-{{/* The kubelet then asks on the node's own address. */}}
+{{/* The kubelet then asks on the node's own address: (list root component). */}}
 {{- define "bindery.probeHost" -}}
 {{- if eq (include "bindery.isHealthLocal" .) "true" -}}
 , host: 127.0.0.1
@@ -150,7 +152,7 @@ them, only the node itself reaches them.
   - --in-tree-binder-disabled
   {{- end }}
   - --health-listen
-  - "{{ include "bindery.healthAddress" . }}:8082"
+  - "{{ include "bindery.healthAddress" (list . (include "bindery.controllerComponent" .)) }}:8082"
   - --lease-namespace
   - {{ .Release.Namespace }}
   - --lease-name

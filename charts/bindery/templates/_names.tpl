@@ -90,6 +90,11 @@ system:bindery:no-controller
 {{- and .Values.controller.enabled (eq .Values.controller.placement "deployment") -}}
 {{- end -}}
 
+{{/* The component whose pods the controller's container is in. */}}
+{{- define "bindery.controllerComponent" -}}
+{{- eq (include "bindery.hasOwnDeployment" .) "true" | ternary "controller" "webhook" -}}
+{{- end -}}
+
 {{/* Whether there are Services by which the metrics are scraped. */}}
 {{- define "bindery.hasMetricsService" -}}
 {{- or .Values.metrics.service.enabled .Values.metrics.serviceMonitor.enabled -}}

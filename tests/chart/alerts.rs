@@ -227,3 +227,65 @@ fn alerts_are_about_what_is_installed() {
         }
     }
 }
+
+/// Every name by which the API server counts that a webhook of ours failed open.
+#[test]
+fn the_alert_on_failing_open_knows_every_webhook_that_can() {
+    let rendering = rendered(&[
+        "--values",
+        "tests/chart/sets/monitoring.yaml",
+        "--set",
+        "webhook.advise.failurePolicy=Fail,webhook.mutate.failurePolicy=Fail",
+    ]);
+    let all = alerts(&rendering);
+    let alert = all.iter().find(|alert| alert["alert"] == "BinderyFailingOpen").expect("it exists");
+    let expression = alert["expr"].as_str().expect("an expression");
+    let (_, rest) = expression.split_once("name=~\"").expect("a pattern");
+    let (pattern, _) = rest.split_once('"').expect("its end");
+    // What the pattern means, spelled out: Prometheus' engine is asked about some names (`firing`).
+    let (optional, names) = pattern.split_once(")?(").expect("an optional part, then names");
+    assert_eq!(optional, "(unanswered[.]");
+    let (names, domain) = names.split_once(')').expect("the end of the names");
+    assert_eq!(domain, "[.]bindery[.]dev");
+    let names: BTreeSet<&str> = names.split('|').collect();
+    let mut called = BTreeSet::new();
+    let mut unanswered = 0;
+    for kind in ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] {
+        let entries = &rendering.object(kind, "rel-bindery")["webhooks"];
+        for entry in entries.as_array().expect("entries") {
+            let name = entry["name"].as_str().and_then(|name| name.strip_suffix(".bindery.dev"));
+            let name = name.expect("a name of ours");
+            unanswered += usize::from(name.starts_with("unanswered."));
+            called.insert(name.strip_prefix("unanswered.").unwrap_or(name));
+        }
+    }
+    assert_eq!(unanswered, 6);
+    assert_eq!(called, names);
+}
+
+/// What is denied while no pod serves depends on whether guard is probed: the condition of a webhook that fails closed.
+#[test]
+fn the_alert_on_a_webhook_that_is_down_says_what_is_denied() {
+    let reported = |values: &str| {
+        let monitored = format!("metrics.prometheusRule.enabled=true,{values}");
+        let all = alerts(&rendered(&["--set", &monitored]));
+        let alert = all.iter().find(|alert| alert["alert"] == "BinderyWebhookDown");
+        let alert = alert.expect("it exists");
+        alert["annotations"]["description"].as_str().unwrap_or_default().to_owned()
+    };
+    let depends = "denied while a pod exists that has answered, and otherwise not evaluated";
+    for (values, guard, advise) in [
+        ("webhook.guard.failurePolicy=Fail", depends, "not evaluated"),
+        ("webhook.advise.failurePolicy=Fail", depends, depends),
+        ("controller.enabled=false,certs.mode=certManager", "denied", "not evaluated"),
+        ("rbac.create=false,webhook.advise.failurePolicy=Fail", "denied", "denied"),
+        ("webhook.guard.failurePolicy=Ignore", "not evaluated", "not evaluated"),
+        ("rules.profile=audit", "not evaluated", "not evaluated"),
+    ] {
+        let reported = reported(values);
+        let changes = format!("changes of bound PersistentVolumes are {guard} (guard: ");
+        assert!(reported.contains(&changes), "{values}: {reported}");
+        let others = format!("other changes are {advise} (advise: ");
+        assert!(reported.contains(&others), "{values}: {reported}");
+    }
+}

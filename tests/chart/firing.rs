@@ -45,6 +45,7 @@ const WELL: &[&str] = &[
     "apiserver_admission_webhook_rejection_count{name=\"guard.bindery.dev\",error_type=\"no_error\"} 0+1x60",
     "apiserver_admission_webhook_rejection_count{name=\"a.example.com\",error_type=\"calling_webhook_error\"} 0+1x60",
     "apiserver_admission_webhook_fail_open_count{name=\"a.example.com\"} 0+1x60",
+    "apiserver_admission_webhook_fail_open_count{name=\"unanswered.a.example.com\"} 0+1x60",
     // An API server that began long before Prometheus: what it counted then is no news.
     "apiserver_admission_webhook_fail_open_count{name=\"advise.bindery.dev\",job=\"apiserver\",instance=\"old\"} 7x60",
     "process_start_time_seconds{job=\"apiserver\",instance=\"old\"} -7200x60",
@@ -100,6 +101,21 @@ const CASES: &[(&str, &[&str], u32)] = &[
     (
         "BinderyFailingOpen",
         &["apiserver_admission_webhook_fail_open_count{name=\"restore.bindery.dev\"} 0+1x60"],
+        1,
+    ),
+    // What fails closed is called by an entry that fails open until the webhook was found to answer.
+    (
+        "BinderyFailingOpen",
+        &[
+            "apiserver_admission_webhook_fail_open_count{name=\"unanswered.guard.bindery.dev\"} 0+1x60",
+        ],
+        1,
+    ),
+    (
+        "BinderyFailingOpen",
+        &[
+            "apiserver_admission_webhook_fail_open_count{name=\"unanswered.tenancy.bindery.dev\"} 0+1x60",
+        ],
         1,
     ),
     // Once a day: a counter that moves once, and one that begins with its first event.

@@ -351,3 +351,52 @@ fn every_alert_has_its_case() {
     let tried: BTreeSet<&str> = cases().map(|(alert, ..)| *alert).collect();
     assert_eq!(named, tried);
 }
+
+/// A counter that an API server has and that was not there an hour ago, with what Prometheus knows of that API server then, and
+/// whether it counts as an event. A step is 30 seconds, and it is asked after 75 minutes: an hour before is in the 31st sample.
+const BEGINNINGS: &[(&[&str], bool)] = &[
+    // The scrape of then succeeded and did not have it: it began with an event.
+    (&["up{API} 1x160", "process_start_time_seconds{API} 0x160", "COUNTER _x140 1x20"], true),
+    // The scrapes of then failed: what was counted before is no news.
+    (
+        &[
+            "up{API} 1x20 0x19 1x120",
+            "process_start_time_seconds{API} 0x20 stale _x19 0x120",
+            "COUNTER 7x20 stale _x19 7x120",
+        ],
+        false,
+    ),
+    // The scrapes of then failed, as the process was not there yet.
+    (
+        &[
+            "up{API} 1x20 0x59 1x80",
+            "process_start_time_seconds{API} 0x20 stale _x59 2400x80",
+            "COUNTER _x140 1x20",
+        ],
+        true,
+    ),
+    // Prometheus began after that, and the process before.
+    (
+        &["up{API} _x60 1x100", "process_start_time_seconds{API} _x60 0x100", "COUNTER _x60 7x100"],
+        false,
+    ),
+];
+
+#[test]
+fn a_counter_begins_with_an_event_only_where_a_scrape_an_hour_ago_did_not_have_it() {
+    let counter = "apiserver_admission_webhook_fail_open_count{name=\"advise.bindery.dev\",API}";
+    let api = "job=\"apiserver\",instance=\"a\"";
+    let question = |series: &&[&str]| {
+        let mut text = String::from("load 30s\n");
+        for line in *series {
+            let _ = writeln!(text, "  {}", line.replace("COUNTER", counter).replace("API", api));
+        }
+        json!({"series": text, "minutes": 75})
+    };
+    let questions: Vec<Value> = BEGINNINGS.iter().map(|(series, _)| question(series)).collect();
+    let answers = ask(set("monitoring-full"), &questions);
+    for ((series, is_event), firing) in BEGINNINGS.iter().zip(answers) {
+        // No series of the installation itself is there: other alerts fire.
+        assert_eq!(names(&firing).contains("BinderyFailingOpen"), *is_event, "{series:?}");
+    }
+}

@@ -198,6 +198,47 @@ fn alerts_look_where_the_service_monitor_reads() {
     }
 }
 
+/// Each port of the Services for metrics is scraped, and where there is none, nothing asks for one: the operator's
+/// `CustomResourceDefinition` requires endpoints.
+#[test]
+fn the_service_monitor_reads_each_port_of_metrics_that_there_is() {
+    const INSTEAD: &str = "policies=instead,controller.enabled=false";
+    const LOCAL: &str = "local.enabled=true,local.classes.a.hostDir=/mnt";
+    let instead = |more: &str| format!("{INSTEAD},{more}");
+    for (values, expected) in [
+        (String::new(), &["ctrl-metrics", "metrics"][..]),
+        ("controller.placement=deployment".to_owned(), &["ctrl-metrics", "metrics"]),
+        ("controller.enabled=false,certs.mode=certManager".to_owned(), &["metrics"]),
+        ("policies=instead,controller.placement=deployment".to_owned(), &["ctrl-metrics"]),
+        (INSTEAD.to_owned(), &[]),
+        (instead("reports.enabled=true"), &["metrics"]),
+        (instead(LOCAL), &["local-metrics"]),
+        (
+            instead(&format!("{LOCAL},local.onNodeLoss.a=wait,reports.enabled=true")),
+            &["cleanup-metrics", "local-metrics", "metrics"],
+        ),
+    ] {
+        let rendering =
+            rendered(&["--set", &values, "--set", "metrics.serviceMonitor.enabled=true"]);
+        let services = rendering.of_kind("Service").into_iter().filter(|service| {
+            service["metadata"]["labels"]["app.kubernetes.io/component"] == "metrics"
+        });
+        let ports =
+            services.flat_map(|service| service["spec"]["ports"].as_array().expect("ports"));
+        let ports: BTreeSet<&str> = ports.filter_map(|port| port["name"].as_str()).collect();
+        assert!(ports.iter().eq(expected), "{values}: {ports:?}");
+        let monitors = rendering.of_kind("ServiceMonitor");
+        assert_eq!(monitors.is_empty(), expected.is_empty(), "{values}");
+        for monitor in monitors {
+            let endpoints = monitor["spec"]["endpoints"].as_array().expect("endpoints");
+            let mut scraped: Vec<&str> =
+                endpoints.iter().filter_map(|endpoint| endpoint["port"].as_str()).collect();
+            scraped.sort_unstable();
+            assert_eq!(scraped, expected, "{values}");
+        }
+    }
+}
+
 #[test]
 fn alerts_are_about_what_is_installed() {
     let names = |rendering: &Rendering| {

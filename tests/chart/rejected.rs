@@ -2,10 +2,12 @@
 //!
 //! A misspelt or wrong-typed value that was let by would change nothing, unnoticed.
 
-use bindery::rules::{Exemptable, RULES};
-use serde_json::Value;
+use std::collections::BTreeSet;
 
-use super::helm::{template, text};
+use bindery::rules::{Exemptable, RULES};
+use serde_json::{Value, json};
+
+use super::helm::{set, template, text};
 
 const LONG: &str = "nameOverride=\"a23456789012345678901234567890123456789012\"";
 const EXEMPTION: &str =
@@ -116,7 +118,7 @@ const WRONG: &[(&str, &str)] = &[
     ("webhook.drainDelay=\"1m\"", "'/webhook/drainDelay': '1m' does not match"),
     ("webhook.extraMatchConditions=[{\"name\": \"a\"}]", "missing property 'expression'"),
     (
-        "webhook.extraMatchConditions=[{\"name\": \"not-break-glass\", \"expression\": \"true\"}]",
+        "webhook.extraMatchConditions=[{\"name\": \"a condition\", \"expression\": \"true\"}]",
         "'/webhook/extraMatchConditions/0/name'",
     ),
     ("tenancy.label=\"on\"", "'/tenancy/label': value must be one of 'manual', 'auto'"),
@@ -189,6 +191,63 @@ fn a_secret_that_the_chart_may_make_is_not_taken_for_one_of_others() {
     }
     let other = "certs.mode=\"provided\",certs.provided.secretName=\"other-bindery-tls\"";
     assert!(template(&["--set-json", other]).is_ok());
+}
+
+/// Values of more conditions, at the path of the webhook that they are for, or of all.
+fn conditions(path: &str, names: &[&str]) -> String {
+    let all: Vec<Value> =
+        names.iter().map(|name| json!({"name": name, "expression": "true"})).collect();
+    format!("webhook{path}.extraMatchConditions={}", json!(all))
+}
+
+/// In a webhook, the API server takes the name of a condition once.
+#[test]
+fn a_condition_has_a_name_of_its_own() {
+    let kinds = ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"];
+    let rendering = set("defaults");
+    let objects = kinds.into_iter().flat_map(|kind| rendering.of_kind(kind));
+    let webhooks = objects.flat_map(|object| object["webhooks"].as_array().expect("webhooks"));
+    let built_in = webhooks.flat_map(|one| one["matchConditions"].as_array().expect("conditions"));
+    let built_in: BTreeSet<&str> = built_in.filter_map(|one| one["name"].as_str()).collect();
+    for name in ["not-break-glass", "looked-at-by-a-rule", "is-answered", "is-unanswered"] {
+        assert!(built_in.contains(name), "{built_in:?}");
+    }
+    let everywhere = built_in.iter().map(|name| ("", *name));
+    let of_one = [".guard", ".advise", ".tenancy", ".mutate"].map(|path| (path, "is-answered"));
+    for (path, name) in everywhere.chain(of_one) {
+        let reported = template(&["--set-json", &conditions(path, &[name])]).err();
+        let expected = format!(
+            "webhook{path}.extraMatchConditions: the chart has a condition \"{name}\" of its own"
+        );
+        assert!(reported.is_some_and(|reported| reported.contains(&expected)), "{path} {name}");
+    }
+    let twice = template(&["--set-json", &conditions("", &["a", "b", "a"])]).err();
+    let expected = "webhook.extraMatchConditions: the condition \"a\" is there twice";
+    assert!(twice.is_some_and(|reported| reported.contains(expected)));
+    let all = conditions("", &["a"]);
+    for path in [".guard", ".advise", ".tenancy", ".mutate"] {
+        let both = ["--set-json", &all, "--set-json", &conditions(path, &["b", "a"])];
+        let expected = format!(
+            "webhook{path}.extraMatchConditions: the condition \"a\" is in webhook.extraMatchConditions too"
+        );
+        assert!(template(&both).is_err_and(|reported| reported.contains(&expected)), "{path}");
+    }
+    // Two webhooks have names of their own.
+    let apart = [".guard", ".mutate"].map(|path| conditions(path, &["a", "b"]));
+    assert!(template(&["--set-json", &apart[0], "--set-json", &apart[1]]).is_ok());
+}
+
+/// The API server takes 64 conditions in a webhook, and those of advise are the most by themselves.
+#[test]
+fn conditions_are_as_many_as_the_api_server_takes() {
+    let names: Vec<String> = (0..59).map(|number| format!("own-{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (all, most) = names.split_at(1);
+    let of_advise = conditions(".advise", most);
+    assert!(template(&["--set-json", &of_advise]).is_ok());
+    let both = ["--set-json", &of_advise, "--set-json", &conditions("", all)];
+    let expected = "advise.bindery.dev would have 65 conditions with its own";
+    assert!(template(&both).is_err_and(|reported| reported.contains(expected)));
 }
 
 /// The neighbours of what is rejected above, so that no pattern rejects too much.

@@ -18,6 +18,7 @@ const KNOWN: &[&str] = &[
     "else",
     "end",
     "eq",
+    "gt",
     "if",
     "include",
     "index",

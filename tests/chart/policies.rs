@@ -147,6 +147,11 @@ fn values_that_contradict_a_chart_without_webhook_are_rejected() {
         (override_, "policies: instead has no overrides"),
         (exemption, "policies: instead has no exemptions"),
         ("tenancy.label=\"auto\"", "policies: instead without a controller labels no PV"),
+        ("trash.soft=true", "which trash.soft asks for"),
+        (
+            r#"trash.overrides=[{"namespaces": ["a"]}, {"namespaces": ["db"], "soft": true}]"#,
+            "which an entry of trash.overrides asks for with soft",
+        ),
     ] {
         let fixed = ["--values", "tests/chart/sets/policies-instead.yaml", "--set-json", value];
         let reported = template(&fixed).err().unwrap_or_default();
@@ -154,6 +159,10 @@ fn values_that_contradict_a_chart_without_webhook_are_rejected() {
         // It is no contradiction where the webhook is.
         assert!(template(&["--set", "policies=beside", "--set-json", value]).is_ok(), "{value}");
     }
+    // Only `rescue` gives these back, which needs no webhook.
+    let rescued = r#"trash.overrides=[{"namespaces": ["db"], "keep": "720h", "soft": false}]"#;
+    let values = "policies=instead,controller.placement=deployment,trash.enabled=true";
+    assert!(template(&["--set", values, "--set-json", rescued]).is_ok());
     let wrong = template(&["--set", "policies=only"]).err().unwrap_or_default();
     assert!(
         wrong.contains("'/policies': value must be one of 'off', 'beside', 'instead'"),

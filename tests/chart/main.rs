@@ -21,6 +21,7 @@ mod golden;
 mod helm;
 mod leaves;
 mod local;
+mod network;
 mod notes;
 mod objects;
 mod policies;

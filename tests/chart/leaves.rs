@@ -6,7 +6,9 @@
 use std::fs;
 use std::path::Path;
 
+use bindery::cli::args::Bindery;
 use bindery::document::{self, TreeNode};
+use clap::Parser as _;
 use serde_json::Value;
 
 use super::helm::{NAMESPACE, RELEASE, helm, rendered, root, text};
@@ -240,6 +242,36 @@ fn every_value_has_its_probe() {
     }
     for (path, ..) in PROBES {
         assert!(found.iter().any(|leaf| leaf == path), "{path} is no value; remove its probe");
+    }
+}
+
+/// The head of values.yaml says what cannot be configured. What it excepts is a value, and no other value is of that kind.
+#[test]
+fn what_is_called_not_configurable_is_no_value() {
+    let values = text("charts/bindery/values.yaml");
+    let (head, _) = values.split_once("\n\n").expect("a head");
+    let excepted: Vec<&str> = head.split('`').skip(1).step_by(2).collect();
+    let documents = document::read(&values).expect("values are YAML");
+    let mut found = Vec::new();
+    leaves(&documents.first().map(TreeNode::to_json).expect("there are values"), "", &mut found);
+    let is_in = |leaf: &str, path: &str| leaf == path || leaf.starts_with(&format!("{path}."));
+    for path in &excepted {
+        assert!(found.iter().any(|leaf| is_in(leaf, path)), "{path} is no value");
+    }
+    let is_of_security = |leaf: &&String| {
+        ["securityContext", "privileged"].iter().any(|word| leaf.split('.').any(|key| key == *word))
+    };
+    for leaf in found.iter().filter(is_of_security) {
+        assert!(excepted.iter().any(|path| is_in(leaf, path)), "{leaf} can be configured");
+    }
+    assert!(excepted.contains(&"controller.extraArgs"), "Lease durations can be configured");
+    let duration = "--leader-elect-lease-duration=20s";
+    assert!(Bindery::try_parse_from(["bindery", "controller", duration]).is_ok());
+    let page = text("charts/bindery/README.md");
+    let (_, page) = page.split_once("Not configurable on purpose: ").expect("the page says it too");
+    let (page, _) = page.split_once("\n\n").expect("its end");
+    for path in excepted {
+        assert!(page.contains(&format!("`{path}`")), "{path}: the README says otherwise");
     }
 }
 

@@ -188,6 +188,8 @@ fn alerts_look_where_the_service_monitor_reads() {
             } else if expression.contains("bindery_local_") || expression.contains("local_volume_")
             {
                 &["=\"rel-bindery-local-metrics\""][..]
+            } else if expression.contains("bindery_scan_") {
+                &["=\"rel-bindery-reporter-metrics\""][..]
             } else {
                 &["=\"rel-bindery-metrics\"", "=~\"rel-bindery(-controller)?-metrics\""]
             };
@@ -253,6 +255,10 @@ fn alerts_are_about_what_is_installed() {
     let full = names(set("monitoring-full"));
     assert!(full.contains("BinderyFellBack") && full.contains("BinderyWritesRejected"));
     assert!(full.contains("BinderyDiskReplaced") && !observe.contains("BinderyDiskReplaced"));
+    assert!(full.contains("BinderyScanOutdated") && !observe.contains("BinderyScanOutdated"));
+    let reported = "policies=instead,controller.enabled=false,reports.enabled=true";
+    let reported = rendered(&["--set", reported, "--set", "metrics.prometheusRule.enabled=true"]);
+    assert!(names(&reported).contains("BinderyScanOutdated"));
     let alone = rendered(&[
         "--values",
         "tests/chart/sets/webhook-only.yaml",
@@ -328,5 +334,34 @@ fn the_alert_on_a_webhook_that_is_down_says_what_is_denied() {
         assert!(reported.contains(&changes), "{values}: {reported}");
         let others = format!("other changes are {advise} (advise: ");
         assert!(reported.contains(&others), "{values}: {reported}");
+    }
+}
+
+/// Three intervals and ten minutes, however the interval is written.
+#[test]
+fn a_scan_is_outdated_after_three_intervals() {
+    for (interval, seconds) in [
+        ("1h", 11_400),
+        ("30m", 6_000),
+        ("90s", 870),
+        ("1h30m", 16_800),
+        ("2h0m5s", 22_215),
+        // Not octal.
+        ("08m", 2_040),
+        ("168h", 1_815_000),
+    ] {
+        let values = format!(
+            "metrics.prometheusRule.enabled=true,reports.enabled=true,reports.interval={interval}"
+        );
+        let all = alerts(&rendered(&["--set", &values]));
+        let alert = all.iter().find(|alert| alert["alert"] == "BinderyScanOutdated");
+        let alert = alert.expect("it exists");
+        let expression = alert["expr"].as_str().unwrap_or_default();
+        assert!(
+            expression.ends_with(&format!(" > time() - {seconds})")),
+            "{interval}: {expression}"
+        );
+        let reported = alert["annotations"]["description"].as_str().unwrap_or_default();
+        assert!(reported.contains(&format!("its interval of {interval}, or")), "{reported}");
     }
 }

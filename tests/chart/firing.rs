@@ -13,7 +13,7 @@ use super::firing_local;
 use super::helm::{Rendering, set};
 
 /// An installation that is well, with everything that alerts ask for. `HOOK` are the labels of a pod of the
-/// webhook, `CONTROLLER` those of one of the controller; a step is 30 seconds.
+/// webhook, `CONTROLLER` those of one of the controller, `REPORTER` those of the reporter; a step is 30 seconds.
 const WELL: &[&str] = &[
     "bindery_cache_synced{HOOK,pod=\"a\"} 1x60",
     "bindery_cache_synced{HOOK,pod=\"b\"} 1x60",
@@ -42,6 +42,9 @@ const WELL: &[&str] = &[
     "bindery_controller_queue_depth{CONTROLLER} 5x60",
     "bindery_controller_unreadable_objects{CONTROLLER,resource=\"pods\"} 0x60",
     "bindery_controller_writes_total{CONTROLLER,write=\"reserve\",outcome=\"stale\"} 0+1x60",
+    // Two pods while one is replaced: the newer has not scanned yet.
+    "bindery_scan_timestamp_seconds{REPORTER,pod=\"a\"} -7200x60",
+    "bindery_scan_timestamp_seconds{REPORTER,pod=\"b\"} -999999x60",
     "apiserver_admission_webhook_rejection_count{name=\"guard.bindery.dev\",error_type=\"no_error\"} 0+1x60",
     "apiserver_admission_webhook_rejection_count{name=\"a.example.com\",error_type=\"calling_webhook_error\"} 0+1x60",
     "apiserver_admission_webhook_fail_open_count{name=\"a.example.com\"} 0+1x60",
@@ -266,6 +269,10 @@ const CASES: &[(&str, &[&str], u32)] = &[
         ],
         1,
     ),
+    // The reporter is down; it has not scanned yet; its last scan becomes older than three hours and ten minutes.
+    ("BinderyScanOutdated", &["bindery_scan_timestamp_seconds"], 15),
+    ("BinderyScanOutdated", &["bindery_scan_timestamp_seconds{REPORTER} -999999x60"], 15),
+    ("BinderyScanOutdated", &["bindery_scan_timestamp_seconds{REPORTER} -11000x60"], 22),
     (
         "BinderyFellBack",
         &[
@@ -291,6 +298,7 @@ fn metric(series: &str) -> &str {
 fn question(other: &[&str], minutes: u32) -> Value {
     let hook = "namespace=\"store\",job=\"rel-bindery-metrics\"";
     let controller = "namespace=\"store\",job=\"rel-bindery-controller-metrics\"";
+    let reporter = "namespace=\"store\",job=\"rel-bindery-reporter-metrics\"";
     let is_well = |series: &&&str| other.iter().all(|other| metric(other) != metric(series));
     let values = other.iter().filter(|series| series.contains('{'));
     let mut text = String::from("load 30s\n");
@@ -298,6 +306,7 @@ fn question(other: &[&str], minutes: u32) -> Value {
     for series in well.filter(is_well).chain(values) {
         let series = series.replace("HOOK", hook).replace("CONTROLLER", controller);
         let series = series
+            .replace("REPORTER", reporter)
             .replace("CLEANUP", firing_local::CLEANUP_LABELS)
             .replace("LOCAL", firing_local::LABELS);
         let _ = writeln!(text, "  {series}");

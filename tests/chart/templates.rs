@@ -41,6 +41,7 @@ const KNOWN: &[&str] = &[
     // Sprig.
     "add",
     "append",
+    "atoi",
     "b64enc",
     "concat",
     "contains",
@@ -56,8 +57,10 @@ const KNOWN: &[&str] = &[
     "keys",
     "kindIs",
     "merge",
+    "mul",
     "nindent",
     "quote",
+    "regexFind",
     "replace",
     "rest",
     "set",

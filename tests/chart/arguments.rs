@@ -3,12 +3,13 @@
 //!
 //! Not here: what the arguments do.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bindery::api::installation::Installation;
 use bindery::cli::args::{Bindery, Command, LocalArgs, LocalCommand};
 use clap::Parser;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::helm::{set, sets};
 use super::objects::pods;
@@ -78,6 +79,35 @@ fn the_program_takes_the_arguments_of_every_container() {
             }
         }
     }
+}
+
+/// A process that starts while the configuration is wrong uses the last good one, whichever of them it is.
+#[test]
+fn every_container_with_a_configuration_has_the_last_good_one_too() {
+    let mut found = BTreeSet::new();
+    for (name, rendering) in sets() {
+        let is_kept = rendering.of_kind("ConfigMap").iter().any(|map| {
+            map["metadata"]["name"].as_str().is_some_and(|name| name.ends_with("-config-last-good"))
+        });
+        for (owner, pod) in pods(rendering) {
+            for container in pod["containers"].as_array().expect("containers") {
+                let arguments = container["args"].as_array().expect("arguments");
+                if !arguments.contains(&json!("--config")) {
+                    continue;
+                }
+                let after = arguments.iter().skip_while(|one| **one != "--config-last-good").nth(1);
+                let file = json!("/etc/bindery/config-last-good/config.yaml");
+                assert_eq!(after, Some(&file), "{name}: {owner}");
+                let mounts = container["volumeMounts"].as_array().expect("mounts");
+                let is_mounted = mounts
+                    .iter()
+                    .any(|mount| mount["mountPath"] == "/etc/bindery/config-last-good");
+                assert_eq!(is_mounted, is_kept, "{name}: {owner}");
+                found.insert(container["name"].as_str().unwrap_or_default().to_owned());
+            }
+        }
+    }
+    assert!(found.iter().eq(["controller", "reporter", "webhook"]), "{found:?}");
 }
 
 #[test]

@@ -39,6 +39,14 @@ resources: {{- toYaml . | nindent 2 }}
 - {{ .Values.logging.format }}
 {{- end -}}
 
+{{/* The configuration, and what is used where it is wrong at the start (bindery.configMount). */}}
+{{- define "bindery.configArguments" -}}
+- --config
+- /etc/bindery/config/config.yaml
+- --config-last-good
+- /etc/bindery/config-last-good/config.yaml
+{{- end -}}
+
 {{/*
 The webhook. There is no preStop: the process would not know that it ends. It waits by itself
 (--drain-delay) with its readiness taken back and every reply asking for another connection.
@@ -51,10 +59,7 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
   - "[::]:{{ int .Values.webhook.port }}"
   - --health-listen
   - "{{ include "bindery.healthAddress" (list . "webhook") }}:8081"
-  - --config
-  - /etc/bindery/config/config.yaml
-  - --config-last-good
-  - /etc/bindery/config-last-good/config.yaml
+  {{- include "bindery.configArguments" . | nindent 2 }}
   - --drain-delay
   - {{ .Values.webhook.drainDelay }}
   {{- include "bindery.loggingArguments" . | nindent 2 }}

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use bindery::cli::args::Bindery;
 use bindery::rules::{Exemptable, RULES};
+use clap::Parser as _;
 use serde_json::{Value, json};
 
 use super::helm::{set, template, text};
@@ -355,6 +357,89 @@ fn times_dates_and_labels_that_the_program_rejects_are_rejected_before() {
         let rendering = template(&["--set-json", value]).unwrap_or_else(|error| panic!("{error}"));
         let read = bindery::config::read(super::configuration::file(&rendering), "config.yaml");
         assert!(read.is_ok(), "{value}: {read:?}");
+    }
+}
+
+/// How the program reads a time; `@` stands for it.
+#[derive(Debug)]
+enum TimeReader {
+    /// As a part of a configuration.
+    Configuration(&'static str),
+    /// As an argument of a command.
+    Arguments(&'static [&'static str]),
+}
+
+impl TimeReader {
+    /// Whether the program takes `time`.
+    fn takes(&self, time: &str) -> bool {
+        match self {
+            Self::Configuration(part) => {
+                let head = "apiVersion: bindery.dev/v1\nkind: Config\n";
+                let text = format!("{head}{}\n", part.replace('@', time));
+                bindery::config::read(&text, "config.yaml").is_ok()
+            }
+            Self::Arguments(all) => {
+                let all = all.iter().map(|one| one.replace('@', time));
+                Bindery::try_parse_from(["bindery".to_owned()].into_iter().chain(all)).is_ok()
+            }
+        }
+    }
+}
+
+/// Values that are times, the program's own reading of each, and whether it may be zero.
+const TIMES: &[(&str, TimeReader, bool)] = &[
+    ("trash.keep=\"@\"", TimeReader::Configuration("trash: {keep: \"@\"}"), true),
+    (
+        "trash.overrides=[{\"keep\": \"@\"}]",
+        TimeReader::Configuration("trash: {overrides: [{keep: \"@\"}]}"),
+        true,
+    ),
+    ("moves.resumeAfter=\"@\"", TimeReader::Configuration("moves: {resumeAfter: \"@\"}"), true),
+    (
+        "exemptions.maxDuration=\"@\"",
+        TimeReader::Configuration("exemptions: {maxDuration: \"@\"}"),
+        false,
+    ),
+    (
+        "controller.recycler.timeouts={\"nfs\": {\"minimum\": \"@\"}}",
+        TimeReader::Configuration("recycler: {timeouts: {nfs: {minimum: \"@\"}}}"),
+        false,
+    ),
+    (
+        "controller.recycler.timeouts={\"hostPath\": {\"perGi\": \"@\"}}",
+        TimeReader::Configuration("recycler: {timeouts: {hostPath: {perGi: \"@\"}}}"),
+        true,
+    ),
+    ("reports.interval=\"@\"", TimeReader::Arguments(&["reporter", "--interval=@"]), false),
+    (
+        "local.pvcDeletionDelay=\"@\"",
+        TimeReader::Arguments(&[
+            "local",
+            "node-cleanup",
+            "--on-node-loss=a=wait",
+            "--pvc-deletion-delay=@",
+        ]),
+        false,
+    ),
+];
+
+/// A time that the schema takes and the program does not is a pod that never starts, or starts with an older configuration.
+#[test]
+fn the_schema_and_the_program_take_the_same_times() {
+    let good = ["1s", "90s", "08m", "1h30m", "999999h999999m999999s"];
+    let zeros = ["0s", "0h0m"];
+    let bad = ["", "h", "-5m", "1d", "5x", "5m1h", "1h1h"];
+    for (value, program, is_zero_taken) in TIMES {
+        let good = good.iter().map(|time| (*time, true));
+        let zeros = zeros.iter().map(|time| (*time, *is_zero_taken));
+        let bad = bad.iter().map(|time| (*time, false));
+        for (time, is_taken) in good.chain(zeros).chain(bad) {
+            // The chart leaves that key out: nothing is resumed.
+            let is_taken_by_chart = is_taken || (time.is_empty() && value.starts_with("moves."));
+            let rendering = template(&["--set-json", &value.replace('@', time)]);
+            assert_eq!(rendering.is_ok(), is_taken_by_chart, "the schema, {value}: {time:?}");
+            assert_eq!(program.takes(time), is_taken, "the program, {program:?}: {time:?}");
+        }
     }
 }
 

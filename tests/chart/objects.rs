@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use bindery::model::Quantity;
 use serde_json::{Value, json};
 
-use super::helm::{NAMESPACE, Rendering, rendered, set, sets};
+use super::helm::{NAMESPACE, Rendering, rendered, set, sets, text};
 
 /// The specs of all pods of a rendering, the test's included, each with the name of what it is of.
 pub(crate) fn pods(rendering: &Rendering) -> Vec<(String, Value)> {
@@ -197,6 +198,29 @@ fn every_container_says_what_it_uses() {
             };
             assert_eq!(pod.get("priorityClassName").is_some(), has_priority, "{name}: {owner}");
         }
+    }
+}
+
+/// A container that uses more than it requests is the first that its node ends when memory is short. What is measured with so many
+/// PVs and PVCs is on the page about capacity.
+#[test]
+fn requests_hold_what_a_large_cluster_takes() {
+    let page = text("docs/how-to/operate.md");
+    let row = page.lines().find(|line| line.starts_with("| 100,000 |")).expect("a row");
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    let [_, _, webhook, controller, limit, _] = cells[..] else { panic!("the cells of {row}") };
+    let bytes = |quantity: &str| Quantity::parse(quantity).expect("a quantity").rounded_up_units();
+    let measured = |cell: &str| bytes(&cell.replace(" MB", "M"));
+    let (_, pod) = pods(set("defaults")).remove(0);
+    let [of_webhook, of_controller] = containers(&pod) else { panic!("two containers") };
+    for (container, measured) in
+        [(of_webhook, measured(webhook)), (of_controller, measured(controller))]
+    {
+        let name = &container["name"];
+        let of = |kind: &str| bytes(container["resources"][kind]["memory"].as_str().expect("text"));
+        assert!(measured > 10_000_000, "{name}: {measured} bytes are measured");
+        assert!(of("requests") >= measured, "{name} requests less than {measured} bytes");
+        assert_eq!(of("limits"), bytes(limit), "{name}: the limit of the page is the chart's");
     }
 }
 

@@ -110,8 +110,7 @@ impl<'a> Reader<'a> {
         }
         self.site.await_denial();
         for block in [try_values, upgrade] {
-            let values = block.replace("YOUR-VALUES.yaml", "charts/bindery/values-deny.yaml");
-            self.run(&values.replace("=NEW", "=dev"));
+            self.run(&block.replace("STAGE.yaml", "charts/bindery/values-deny.yaml"));
         }
         self.run(&without_operator(ROLL_OUT, strict));
     }

@@ -102,7 +102,8 @@ impl Rescued<'_> {
         let folder = tempfile::tempdir().unwrap();
         let shell = Shell { plane: self.scene.plane, folder: folder.path(), user: ADMIN };
         let blocks = fenced(PAGE, "sh");
-        let block = blocks.iter().find(|block| block.contains("bindery retain")).unwrap();
+        let is_it = |block: &&String| block.contains("xargs -r -n 1 bindery retain");
+        let block = blocks.iter().find(is_it).unwrap();
         shell.run(block);
     }
 }

@@ -96,7 +96,7 @@ pub enum Command {
     Rename(RenameArgs),
     /// Exchange the data of two PersistentVolumeClaims.
     Swap(SwapArgs),
-    /// Revert a transfer, a rename or a rescue.
+    /// Revert a transfer, a rename, a swap or a rescue.
     Undo(UndoArgs),
     /// Leave PersistentVolumes of deleted PersistentVolumeClaims to the next ones of the same names.
     Release(ReleaseArgs),

@@ -126,8 +126,8 @@ pub struct RescueArgs {
 /// Arguments of `bindery undo`.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = "\
-Reverts a transfer, a rename or a rescue to another name, finished or not: the PersistentVolume goes back to the \
-PersistentVolumeClaim that it had. No pod may use it.\n\n\
+Reverts a transfer, a rename, a swap or a rescue to another name, finished or not: the PersistentVolume goes back to the \
+PersistentVolumeClaim that it had; both do after a swap. No pod may use them.\n\n\
 Example:\n  \
 bindery undo pvc/data -n archive")]
 pub struct UndoArgs {

@@ -13,7 +13,8 @@ SUITES := $(filter-out browser chart e2e,$(patsubst tests/%/main.rs,%,$(wildcard
 demo:
 	cargo run --locked --quiet -p bindery-sim -- $(ARGS)
 
-# Everything that is proven, with the time that each step took.
+# What each change has to pass, with the time that each step took. Left to the soak: browser, mutants, versions, and the full
+# counts of histories, installation and peers.
 test:
 	@scripts/steps.sh lint unit suites examples doc kube chart e2e
 

@@ -25,6 +25,8 @@ fn dump(until: &str) -> String {
     let request = |rule: &str| format!("request.bindery.dev/{rule}");
     let granted = json!({"allow.bindery.dev/bound-volume-delete": format!("{until} moving")});
     let expired = json!({"allow.bindery.dev/bound-volume-delete": "2020-01-31T18:00:00Z moving"});
+    // No request for a Node looks at the PV.
+    let elsewhere = json!({"allow.bindery.dev/node-delete-local-data": format!("{until} moving")});
     let items = [
         volume("pv-granted", "granted", granted),
         volume("pv-expired", "waits", expired),
@@ -33,6 +35,18 @@ fn dump(until: &str) -> String {
         claim("waits", Some("pv-expired"), json!({request("bound-volume-delete"): "it's full"})),
         claim("loose", None, json!({request("unknown-class"): "made later"})),
         claim("wrong", None, json!({request("none-such"): "please"})),
+        volume("pv-of-node", "x-node", elsewhere),
+        claim(
+            "x-node",
+            Some("pv-of-node"),
+            json!({request("node-delete-local-data"): "new hardware"}),
+        ),
+        claim(
+            "y-space",
+            Some("pv-of-space"),
+            json!({request("namespace-delete-bound-claims"): "closing"}),
+        ),
+        volume("pv-of-space", "y-space", json!({})),
     ];
     json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
@@ -49,9 +63,14 @@ fn exemptions_and_requests_are_listed_with_what_grants_them() {
     assert_eq!(report["inForce"][0]["persistentVolume"], "pv-granted");
     assert_eq!(report["withoutEffect"][0]["persistentVolume"], "pv-expired", "{report}");
     assert_eq!(report["withoutEffect"][0]["problem"], "its time has passed");
+    assert_eq!(report["withoutEffect"][1]["persistentVolume"], "pv-of-node", "{report}");
     let requests = report["requests"].as_array().expect("requests");
     let names: Vec<&str> = requests.iter().filter_map(|one| one["name"].as_str()).collect();
-    assert_eq!(names, ["loose", "thief", "waits", "wrong"], "what is granted is not pending");
+    assert_eq!(
+        names,
+        ["loose", "thief", "waits", "wrong", "x-node", "y-space"],
+        "what is granted is not pending"
+    );
     assert_eq!(requests[1]["grant"], Value::Null, "{report}");
     assert!(requests[1]["problem"].as_str().is_some_and(|it| it.contains("is not bound to it")));
     let grant = |index: usize| requests[index]["grant"].as_str().unwrap_or_default();
@@ -68,6 +87,9 @@ fn exemptions_and_requests_are_listed_with_what_grants_them() {
         (&requests[3]["grant"], &requests[3]["problem"]),
         (&Value::Null, &json!("no such rule exists"))
     );
+    assert_eq!(requests[4]["grant"], Value::Null, "{report}");
+    assert!(requests[4]["problem"].as_str().is_some_and(|it| it.contains("whole cluster")));
+    assert!(grant(5).starts_with("exemptions: {list: [{") && grant(5).contains("\"db\""));
 
     let text = folder.run(&["exemptions", "-f", "dump.json"]);
     assert!(text.stdout.contains("bound-volume-delete  PV pv-granted  moving"), "{}", text.stdout);

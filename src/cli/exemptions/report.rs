@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::grant::grant;
+use super::grant::{Grant, grant};
 use crate::binding::{Pairing, View, pairing};
 use crate::cli::render::API_VERSION;
 use crate::model::annotations::ALLOW_PREFIX;
@@ -62,8 +62,8 @@ pub(in crate::cli) struct RequestEntry {
     pub persistent_volume: Option<String>,
     /// The reason, as it is written.
     pub reason: String,
-    /// What grants it: a command, or an entry of the configuration for a claim without a volume.
-    pub grant: Option<String>,
+    /// What grants it: a command, or an entry of the configuration.
+    pub grant: Option<Grant>,
     /// Why it cannot be granted.
     pub problem: Option<String>,
 }
@@ -158,7 +158,7 @@ impl ExemptionsReport {
                 name: claim.key.name.to_string(),
                 persistent_volume: volume.map(|volume| volume.name.to_string()),
                 reason: reason.to_owned(),
-                grant: rule.as_ref().ok().map(|rule| grant(pair, (rule.id, reason), until)),
+                grant: rule.as_ref().ok().map(|rule| grant(pair, (rule, reason), until)),
                 problem: rule.err(),
             });
         }

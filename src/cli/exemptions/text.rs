@@ -1,5 +1,6 @@
 //! The exemptions and the requests for them, for people.
 
+use super::grant::Grant;
 use super::report::{ExemptionEntry, ExemptionsReport, IneffectiveEntry, RequestEntry};
 use crate::cli::output::one_line;
 use crate::cli::table::headed;
@@ -50,16 +51,17 @@ fn of_configuration(entry: &ExemptionEntry) -> String {
 }
 
 fn waiting(request: &RequestEntry) -> String {
-    let RequestEntry { rule, namespace, name, reason, grant, problem, persistent_volume } = request;
+    let RequestEntry { rule, namespace, name, reason, grant, problem, persistent_volume: _ } =
+        request;
     let asked = one_line(&format!(
         "PVC \"{namespace}/{name}\" requests an exemption from {rule}: {reason}"
     ));
-    let how = match (grant, problem, persistent_volume) {
-        (Some(grant), _, Some(_)) => format!("  to grant it:\n  {grant}\n"),
-        (Some(grant), _, None) => format!(
-            "  it has no PV, so only the configuration can grant it, for all of its Namespace; add:\n  {grant}\n"
+    let how = match grant {
+        Some(Grant::Command(command)) => format!("  to grant it:\n  {command}\n"),
+        Some(Grant::ConfigurationEntry(entry)) => format!(
+            "  no PV can carry it, so only the configuration can grant it, for all of its Namespace; add:\n  {entry}\n"
         ),
-        (None, problem, _) => {
+        None => {
             let problem = problem.as_deref().unwrap_or_default();
             format!("  it cannot be granted: {problem}; ask its owner to correct it\n")
         }

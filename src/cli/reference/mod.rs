@@ -17,9 +17,8 @@ use super::example::{ExampleError, judge, judge_without_mutations};
 use crate::api::registration::name;
 use crate::rules::mutations::MUTATIONS;
 use crate::rules::{
-    Example, Exemptable, Mode, Mutation, MutationForm, Page, PolicyForm, RULES, RequestType,
-    Resource, Rule, Ruling, ScanCheck, Switch, TENANT_LABEL, Terminating, Verdict, WarningMode,
-    spelling,
+    Example, ExemptedBy, Mode, Mutation, MutationForm, Page, PolicyForm, RULES, RequestType, Rule,
+    Ruling, ScanCheck, Switch, TENANT_LABEL, Terminating, Verdict, WarningMode, spelling,
 };
 
 /// The table of all rules and mutations, with links to their pages.
@@ -97,14 +96,16 @@ fn scope(rule: &Rule) -> String {
         Terminating::Passes => "It does not apply to an object that is already being deleted.",
         Terminating::Judged => "It also applies to an object that is already being deleted.",
     };
-    let exemption = match rule.options.exemption {
-        Exemptable::Yes if !rule.request_types.iter().copied().any(is_of_pair) => {
-            "Only `exemptions` in the configuration exempt from it.".to_owned()
-        }
-        Exemptable::Yes => format!(
+    let exemption = match rule.exempted_by() {
+        ExemptedBy::Volume => format!(
             "The annotation `allow.bindery.dev/{id}: \"<RFC 3339 time> <reason>\"` on the PV exempts from it."
         ),
-        Exemptable::No => "It has no exemption.".to_owned(),
+        ExemptedBy::Namespace => {
+            "Only `exemptions` in the configuration exempt from it.".to_owned()
+        }
+        ExemptedBy::Cluster => "Only `exemptions` in the configuration exempt from it, by entries without `namespaces`."
+            .to_owned(),
+        ExemptedBy::Nothing => "It has no exemption.".to_owned(),
     };
     let scan = match rule.options.scan {
         ScanCheck::Unseen => "`bindery scan` cannot find it: only the change is a hazard.",
@@ -183,19 +184,6 @@ fn page(out: &mut String, page: &Page) {
 
 fn heading(out: &mut String, word: &str, example: &Example) {
     let _ = write!(out, "\n## {word}: {}\n\n", example.title);
-}
-
-/// Returns whether it is about a volume, which carries exemptions, or about a claim, which names one.
-fn is_of_pair(request_type: RequestType) -> bool {
-    match request_type.resource {
-        Resource::Volumes | Resource::Claims => true,
-        Resource::Namespaces
-        | Resource::Classes
-        | Resource::Attachments
-        | Resource::Nodes
-        | Resource::Drivers
-        | Resource::SnapshotContents => false,
-    }
 }
 
 /// The requests of `request_types`, by the webhook that evaluates them.

@@ -23,8 +23,8 @@ pub use judging::question::Question;
 pub use judging::read_access::ReadAccess;
 pub use judging::resource::{Operation, Resource, spelling};
 pub use judging::rule::{
-    Endpoint, Example, Exemptable, Fact, Mode, Page, Persona, RequestType, RequestTypes, Rule,
-    RuleOptions, ScanCheck, Send, Terminating,
+    Endpoint, Example, Exemptable, ExemptedBy, Fact, Mode, Page, Persona, RequestType,
+    RequestTypes, Rule, RuleOptions, ScanCheck, Send, Terminating,
 };
 pub use judging::verdict::{Effect, Judgement, Ruling, Verdict};
 pub use judging::violation::{Dependency, Violation, Weight};

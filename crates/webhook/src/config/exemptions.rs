@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::read::{ConfigurationParser, duration};
 use crate::document::{Position, TreeNode, quoted};
-use crate::rules::{self, ConfiguredExemption, Exemptable, Policy};
+use crate::rules::{self, ConfiguredExemption, ExemptedBy, Policy, Rule};
 
 impl ConfigurationParser {
     pub(super) fn exemptions(&mut self, node: &TreeNode, policy: &mut Policy) {
@@ -37,7 +37,7 @@ impl ConfigurationParser {
                 "rules" => {
                     rules = self.names(value, "exemptions.list.rules");
                     for item in value.items() {
-                        self.exemptable(item);
+                        self.exemptable(item, node.get("namespaces").is_some());
                     }
                 }
                 "namespaces" => namespaces = self.names(value, "exemptions.list.namespaces"),
@@ -52,11 +52,22 @@ impl ConfigurationParser {
         Some(ConfiguredExemption { rules, namespaces, users, until, reason })
     }
 
-    fn exemptable(&mut self, node: &TreeNode) {
+    /// Notes a rule from which the entry cannot exempt.
+    fn exemptable(&mut self, node: &TreeNode, has_namespaces: bool) {
         let Some(id) = node.text() else { return };
         self.rule(node.at, id);
-        if rules::find(id).is_some_and(|rule| rule.options.exemption == Exemptable::No) {
-            self.add(node.at, format!("rule {id} knows no exemption; leave it out"));
+        match rules::find(id).map(Rule::exempted_by) {
+            Some(ExemptedBy::Nothing) => {
+                self.add(node.at, format!("rule {id} knows no exemption; leave it out"));
+            }
+            Some(ExemptedBy::Cluster) if has_namespaces => self.add(
+                node.at,
+                format!(
+                    "rule {id} is about objects without a Namespace, so an entry with namespaces does not exempt from it; move it \
+                     to an entry without namespaces"
+                ),
+            ),
+            Some(ExemptedBy::Cluster | ExemptedBy::Namespace | ExemptedBy::Volume) | None => {}
         }
     }
 

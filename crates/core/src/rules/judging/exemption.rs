@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::change::{Change, ChangedObject, Transition};
 use super::policy::ConfiguredExemption;
 use super::question::Question;
-use super::rule::{Exemptable, Rule};
+use super::rule::{Exemptable, ExemptedBy, Rule};
 use crate::binding::{Evidence, Read};
 use crate::model::Volume;
 use crate::model::annotations::ALLOW_PREFIX;
@@ -105,7 +105,7 @@ fn of_volume(
     (now, longest): (Timestamp, SignedDuration),
 ) -> Option<Exemption> {
     let text = volume.annotations.get(&format!("{ALLOW_PREFIX}{}", rule.id));
-    let text = text.filter(|_| rule.options.exemption == Exemptable::Yes)?;
+    let text = text.filter(|_| rule.exempted_by() == ExemptedBy::Volume)?;
     Exemption::parse(text, now, longest).ok()
 }
 
@@ -142,12 +142,17 @@ pub fn why_without_effect(
     (now, longest): (Timestamp, SignedDuration),
 ) -> Option<String> {
     let id = key.strip_prefix(ALLOW_PREFIX).unwrap_or_default();
-    match rules.iter().find(|rule| rule.id == id) {
-        None => Some("no such rule exists".to_owned()),
-        Some(rule) if rule.options.exemption == Exemptable::No => {
-            Some("this rule has no exemption".to_owned())
+    let Some(rule) = rules.iter().find(|rule| rule.id == id) else {
+        return Some("no such rule exists".to_owned());
+    };
+    match rule.exempted_by() {
+        ExemptedBy::Nothing => Some("this rule has no exemption".to_owned()),
+        ExemptedBy::Namespace | ExemptedBy::Cluster => {
+            Some("only the configuration exempts from this rule".to_owned())
         }
-        Some(_) => Exemption::parse(value, now, longest).err().map(|error| error.to_string()),
+        ExemptedBy::Volume => {
+            Exemption::parse(value, now, longest).err().map(|error| error.to_string())
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::exemption::carried;
 use super::policy::Policy;
-use super::rule::{Exemptable, Rule};
+use super::rule::{ExemptedBy, Rule};
 use crate::model::annotations::REQUEST_PREFIX;
 use crate::model::{Claim, Volume};
 
@@ -31,6 +31,11 @@ pub enum UngrantableRequest {
     /// Its rule has no exemption.
     #[error("this rule has no exemption")]
     NotExemptable,
+    /// An exemption from its rule would be one for the whole cluster.
+    #[error(
+        "an exemption from this rule counts for the whole cluster, so it is not granted to one PVC"
+    )]
+    OfCluster,
     /// It has no reason.
     #[error("it gives no reason")]
     NoReason,
@@ -54,10 +59,13 @@ fn grantable(
     reason: &str,
 ) -> Result<&'static Rule, UngrantableRequest> {
     let rule = rules.iter().find(|rule| rule.id == id).ok_or(UngrantableRequest::UnknownRule)?;
-    match rule.options.exemption {
-        Exemptable::No => Err(UngrantableRequest::NotExemptable),
-        Exemptable::Yes if reason.is_empty() => Err(UngrantableRequest::NoReason),
-        Exemptable::Yes => Ok(rule),
+    match rule.exempted_by() {
+        ExemptedBy::Nothing => Err(UngrantableRequest::NotExemptable),
+        ExemptedBy::Cluster => Err(UngrantableRequest::OfCluster),
+        ExemptedBy::Volume | ExemptedBy::Namespace if reason.is_empty() => {
+            Err(UngrantableRequest::NoReason)
+        }
+        ExemptedBy::Volume | ExemptedBy::Namespace => Ok(rule),
     }
 }
 
@@ -107,12 +115,14 @@ mod tests {
 
     #[test]
     fn a_request_names_a_rule_that_can_be_exempted_and_a_reason() {
-        let fixed = RULES.iter().find(|rule| rule.options.exemption == Exemptable::No).unwrap().id;
+        let fixed = RULES.iter().find(|rule| rule.exempted_by() == ExemptedBy::Nothing).unwrap().id;
         let claim = asking(&[
             (&format!("{REQUEST_PREFIX}bound-volume-delete"), " moving "),
             (&format!("{REQUEST_PREFIX}bound-volume-class"), " "),
             (&format!("{REQUEST_PREFIX}no-such-rule"), "moving"),
             (&format!("{REQUEST_PREFIX}{fixed}"), "moving"),
+            (&format!("{REQUEST_PREFIX}node-delete-local-data"), "moving"),
+            (&format!("{REQUEST_PREFIX}namespace-delete-bound-claims"), "moving"),
         ]);
         let mut found: Vec<_> = requests(RULES, &claim)
             .map(|one| (one.id, one.reason, one.rule.map(|rule| rule.id)))
@@ -123,6 +133,8 @@ mod tests {
             ("bound-volume-class", "", Err(UngrantableRequest::NoReason)),
             ("no-such-rule", "moving", Err(UngrantableRequest::UnknownRule)),
             (fixed, "moving", Err(UngrantableRequest::NotExemptable)),
+            ("node-delete-local-data", "moving", Err(UngrantableRequest::OfCluster)),
+            ("namespace-delete-bound-claims", "moving", Ok("namespace-delete-bound-claims")),
         ];
         expected.sort_unstable_by_key(|one| one.0);
         assert_eq!(found, expected);

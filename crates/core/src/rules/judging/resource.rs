@@ -30,6 +30,19 @@ impl Resource {
             Self::SnapshotContents => "snapshot.storage.k8s.io",
         }
     }
+
+    /// Returns whether it is a volume, which carries exemptions, or a claim, which names one that does.
+    pub fn is_of_pair(self) -> bool {
+        match self {
+            Self::Volumes | Self::Claims => true,
+            Self::Namespaces
+            | Self::Classes
+            | Self::Attachments
+            | Self::Nodes
+            | Self::Drivers
+            | Self::SnapshotContents => false,
+        }
+    }
 }
 
 /// The operations that rules look at.

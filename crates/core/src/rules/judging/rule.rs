@@ -55,6 +55,21 @@ impl Rule {
         };
         self.request_types.iter().all(is_labelling)
     }
+
+    /// Where an exemption from it can stand.
+    pub fn exempted_by(&self) -> ExemptedBy {
+        let of = |is_one: fn(Resource) -> bool| {
+            self.request_types.iter().any(|request_type| is_one(request_type.resource))
+        };
+        match self.options.exemption {
+            Exemptable::No => ExemptedBy::Nothing,
+            Exemptable::Yes if of(Resource::is_of_pair) => ExemptedBy::Volume,
+            Exemptable::Yes if of(|resource| resource == Resource::Namespaces) => {
+                ExemptedBy::Namespace
+            }
+            Exemptable::Yes => ExemptedBy::Cluster,
+        }
+    }
 }
 
 /// What most rules have in common, and some do not.
@@ -269,6 +284,19 @@ pub enum Exemptable {
     Yes,
     /// Never.
     No,
+}
+
+/// Where an exemption from a rule can stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExemptedBy {
+    /// On the volume, or in the configuration: requests for volumes or claims can violate the rule.
+    Volume,
+    /// In the configuration, where it may name Namespaces: only requests for Namespaces can.
+    Namespace,
+    /// In the configuration, for the whole cluster: no request that can is about a Namespace.
+    Cluster,
+    /// Nowhere: the rule has no exemption.
+    Nothing,
 }
 
 /// How a hazard is found in an existing object.

@@ -28,9 +28,14 @@ pub struct ReporterArgs {
     /// Scan once, write the reports and end, as a `CronJob` does.
     #[arg(long)]
     pub once: bool,
-    /// The webhook's configuration: modes of rules, trusted accounts; read again for each scan.
+    /// The webhook's configuration: modes of rules, trusted accounts; read again when it changes.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Used instead of a configuration that is wrong when the process starts; if this is missing or wrong too, the defaults
+    /// under the profile that the wrong one names. Without it, a wrong configuration ends the
+    /// process.
+    #[arg(long, value_name = "FILE", requires = "config")]
+    pub config_last_good: Option<PathBuf>,
     /// Address of the plain port with /livez, /readyz and /metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "[::]:8081")]
     pub health_listen: SocketAddr,

@@ -10,6 +10,7 @@ use super::policy_report::NO_RULE;
 use super::writer::ReportChanges;
 use crate::cli::exemptions::report::ExemptionsReport;
 use crate::cli::report::Finding;
+use crate::telemetry::configuration::ConfigurationMetrics;
 use crate::telemetry::connections::ConnectionMetrics;
 use crate::telemetry::process::{BUILD, register_process};
 use crate::telemetry::registry::{MetricRow, metric_table};
@@ -44,6 +45,8 @@ metric_table! {
         pub(super) registry: Registry = registry.clone(),
         /// What happened to connections.
         pub(super) connections: ConnectionMetrics = ConnectionMetrics::register(registry)?,
+        /// Reloads of the configuration file.
+        pub(super) configuration: ConfigurationMetrics = ConfigurationMetrics::register(registry)?,
     }
 }
 
@@ -57,7 +60,8 @@ impl ReporterMetrics {
 
     /// Every metric, for the reference page.
     pub(in crate::cli) fn rows() -> impl Iterator<Item = &'static MetricRow> {
-        [&BUILD].into_iter().chain(Self::METRICS).chain(ConnectionMetrics::METRICS)
+        let own = [&BUILD].into_iter().chain(Self::METRICS);
+        own.chain(ConnectionMetrics::METRICS).chain(ConfigurationMetrics::METRICS)
     }
 
     /// Shows a complete scan that ended at `now`.
@@ -101,10 +105,14 @@ impl ReporterMetrics {
 
     /// Counts the changes of reports.
     pub(super) fn count_changes(&self, changes: &ReportChanges) {
-        for (write, count) in [("apply", changes.applied), ("delete", changes.deleted)] {
-            self.writes.with_label_values(&[write, "stored"]).inc_by(count);
+        for (labels, count) in [
+            (["apply", "stored"], changes.applied),
+            (["apply", "failed"], changes.not_applied),
+            (["delete", "stored"], changes.deleted),
+            (["delete", "failed"], changes.not_deleted),
+        ] {
+            self.writes.with_label_values(&labels).inc_by(count);
         }
-        self.writes.with_label_values(&["apply", "failed"]).inc_by(changes.failed);
     }
 
     /// Shows how many findings no report shows.

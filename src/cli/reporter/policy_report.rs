@@ -108,20 +108,35 @@ fn policy_report(mut findings: Vec<&Finding>, now: Timestamp) -> PolicyReport {
     }
     // The most severe stay where not all have room; in the order of the scan among themselves.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.result));
+    let (results, left_out) = bounded(&findings, now);
+    PolicyReport { summary, results, left_out }
+}
+
+/// As many results as a report has room for, and how many findings have none; the last result then counts these.
+fn bounded(findings: &[&Finding], now: Timestamp) -> (Vec<PolicyResult>, usize) {
     let (mut results, mut bytes) = (Vec::new(), 0);
-    for finding in &findings {
+    for finding in findings {
         let result = PolicyResult::of(finding, now);
-        bytes += result.bytes();
-        if results.len() == RESULTS_COUNT_MAX || bytes > RESULTS_BYTES_MAX {
+        if results.len() == RESULTS_COUNT_MAX || bytes + result.bytes() > RESULTS_BYTES_MAX {
             break;
         }
+        bytes += result.bytes();
         results.push(result);
     }
-    let left_out = findings.len() - results.len();
-    if left_out > 0 {
-        results.push(PolicyResult::of_rest(left_out, now));
+    if results.len() == findings.len() {
+        return (results, 0);
     }
-    PolicyReport { summary, results, left_out }
+    loop {
+        let left_out = findings.len() - results.len();
+        let rest = PolicyResult::of_rest(left_out, now);
+        if results.len() < RESULTS_COUNT_MAX && bytes + rest.bytes() <= RESULTS_BYTES_MAX {
+            results.push(rest);
+            return (results, left_out);
+        }
+        // It has room once the least severe give way: the list of none has.
+        let Some(last) = results.pop() else { return (vec![rest], left_out) };
+        bytes -= last.bytes();
+    }
 }
 
 impl PolicyReport {
@@ -214,8 +229,9 @@ impl PolicyResult {
         }
     }
 
+    /// The bytes that it takes in a list.
     fn bytes(&self) -> usize {
-        self.text().len()
+        self.text().len() + ",".len()
     }
 
     fn text(&self) -> String {

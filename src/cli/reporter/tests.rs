@@ -88,16 +88,22 @@ fn a_report_stays_within_its_bounds_and_keeps_the_severest() {
         report(&findings, Some("db"), at(0))
     };
     let full = many(2_500, 10);
-    assert_eq!((full.results.len(), full.left_out), (1_001, 1_501));
+    assert_eq!((full.results.len(), full.left_out), (1_000, 1_502));
     let full = json(&full);
     assert_eq!((&full["summary"]["warn"], &full["summary"]["fail"]), (&2_500.into(), &1.into()));
     assert_eq!(full["results"][0]["resources"][0]["name"], "worst");
-    assert_eq!(full["results"][1_000]["properties"]["leftOut"], "1501");
-    // The longest messages: the bytes are what is full.
-    let long = many(2_500, 100_000);
-    assert!(long.results.len() < 400, "{}", long.results.len());
-    let bytes = serde_json::to_string(&long).unwrap().len();
-    assert!((400_000..700_000).contains(&bytes), "{bytes}");
+    assert_eq!(full["results"][999]["properties"]["leftOut"], "1502");
+    // Longer messages: the bytes are what is full, to within two of them.
+    for length in [400, 5_000, 100_000] {
+        let long = many(2_500, length);
+        let results = serde_json::to_string(&long.results).unwrap();
+        let (bytes, one) = (results.len(), 2 * length + 1_000);
+        assert!((512 * 1024 - 2 * one..=512 * 1024 + 1).contains(&bytes), "{length}: {bytes}");
+        assert_eq!(long.left_out, 2_501 - (long.results.len() - 1));
+    }
+    // None that has room is left out, and a report that is full says nothing of others.
+    let exact = many(999, 10);
+    assert_eq!((exact.results.len(), exact.left_out), (1_000, 0));
 }
 
 #[test]

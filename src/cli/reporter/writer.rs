@@ -68,18 +68,18 @@ pub(super) struct ReportChanges {
     /// Reports that say what they said.
     pub(super) unchanged: u64,
     /// Reports that were not written.
-    pub(super) failed: u64,
-    /// Why the first of them was not.
+    pub(super) not_applied: u64,
+    /// Reports that were not deleted.
+    pub(super) not_deleted: u64,
+    /// Why the first of these failed.
     pub(super) first_failure: Option<String>,
 }
 
-/// What it means that a scan has no finding of a Namespace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Absence {
-    /// There is none: a report that is left is deleted.
-    Proven,
-    /// Not every object was read: a report stays as it is.
-    Unknown,
+/// A write of a report.
+#[derive(Clone, Copy, Debug)]
+enum Write {
+    Apply,
+    Delete,
 }
 
 /// The APIs that a cluster serves.
@@ -106,23 +106,22 @@ fn serves(list: &str, resource: &str) -> bool {
     resources.any(|served| served["name"] == resource)
 }
 
-/// Makes our reports of `api` those of `wanted`, and deletes the others if they are proven to be of the past.
+/// Makes our reports of `api` those of `wanted`, and deletes the others.
 pub(super) async fn write_reports(
     client: &Client,
     api: ReportApi,
     mut wanted: BTreeMap<Option<String>, PolicyReport>,
-    absence: Absence,
 ) -> Result<ReportChanges, RequestError> {
     let mut changes = ReportChanges::default();
     for (resource, _) in [api.namespaced, api.cluster] {
-        compare(client, (api, resource, absence), &mut wanted, &mut changes).await?;
+        compare(client, (api, resource), &mut wanted, &mut changes).await?;
     }
     for (namespace, report) in wanted {
         let namespace = namespace.as_deref();
         let object = object(api, namespace, &report);
         let sent = forced_apply_request(NAME, &path(api, namespace), &object);
         let sent = send_text(client, sent, TIMEOUT).await;
-        changes.count(sent, namespace, |changes| &mut changes.applied)?;
+        changes.count(sent, namespace, Write::Apply)?;
     }
     Ok(changes)
 }
@@ -131,7 +130,7 @@ pub(super) async fn write_reports(
 /// deleted.
 async fn compare(
     client: &Client,
-    (api, resource, absence): (ReportApi, &str, Absence),
+    (api, resource): (ReportApi, &str),
     wanted: &mut BTreeMap<Option<String>, PolicyReport>,
     changes: &mut ReportChanges,
 ) -> Result<(), RequestError> {
@@ -150,12 +149,9 @@ async fn compare(
             }
             let said = PolicyReport::deserialize(&item).unwrap_or_default();
             let Some(report) = wanted.get_mut(&stored.namespace) else {
-                if absence == Absence::Unknown {
-                    continue;
-                }
                 let path = path(api, stored.namespace.as_deref());
                 let sent = delete(client, &path, &stored.uid).await;
-                changes.count(sent, stored.namespace.as_deref(), |changes| &mut changes.deleted)?;
+                changes.count(sent, stored.namespace.as_deref(), Write::Delete)?;
                 continue;
             };
             report.keep_times(&said);
@@ -206,14 +202,18 @@ impl ReportChanges {
         &mut self,
         sent: Result<String, RequestError>,
         namespace: Option<&str>,
-        stored: fn(&mut Self) -> &mut u64,
+        write: Write,
     ) -> Result<(), RequestError> {
+        let (made, failed) = match write {
+            Write::Apply => (&mut self.applied, &mut self.not_applied),
+            Write::Delete => (&mut self.deleted, &mut self.not_deleted),
+        };
         match sent {
-            Ok(_) => *stored(self) += 1,
+            Ok(_) => *made += 1,
             Err(error) => match error.status() {
                 Some(status) if is_gone(status) => {}
                 Some(status) => {
-                    self.failed += 1;
+                    *failed += 1;
                     let place = namespace.map_or_else(
                         || "the report on the cluster".to_owned(),
                         |namespace| format!("the report on Namespace {namespace:?}"),

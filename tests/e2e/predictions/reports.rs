@@ -3,6 +3,7 @@
 //! The kinds are those of `OpenReports` v0.2.1 and of wgpolicyk8s.io/v1alpha2, as far as they validate what is written.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -24,6 +25,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(reports_are_the_findings_of_a_scan_until_they_are_gone),
     case!(the_api_that_is_installed_has_the_reports),
     case!(a_report_has_room_for_the_most_severe_of_many_findings),
+    case!(a_reporter_starts_on_the_last_good_configuration),
 ];
 
 /// The installation, and its namespace.
@@ -39,6 +41,10 @@ struct Reporter(Option<Process>);
 
 impl Reporter {
     fn start(plane: &Plane) -> Self {
+        Self::start_with(plane, &[])
+    }
+
+    fn start_with(plane: &Plane, more: &[String]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -53,7 +59,7 @@ impl Reporter {
         ];
         let program = Program {
             binary: Path::new(env!("CARGO_BIN_EXE_bindery")),
-            arguments: arguments.iter().map(ToString::to_string).collect(),
+            arguments: arguments.iter().map(ToString::to_string).chain(more.to_vec()).collect(),
             folder,
             log: folder.join(format!("reporter-{number}.log")),
             environment: Vec::new(),
@@ -69,10 +75,16 @@ impl Reporter {
         metrics::sum(&metrics::scrape(&self.log()), name, labels)
     }
 
-    /// Waits until a scan began after this call, and ended.
+    /// Waits until a scan began after this call, and was complete.
     #[track_caller]
     fn await_scan(&self) {
-        let scans = || self.metric("bindery_scans_total", &["outcome=\"ok\""]);
+        self.await_outcome("outcome=\"ok\"");
+    }
+
+    /// Waits until a scan began after this call, and ended so.
+    #[track_caller]
+    fn await_outcome(&self, outcome: &str) {
+        let scans = || self.metric("bindery_scans_total", &[outcome]);
         let before = scans();
         eventually("two more scans", PATIENCE, || {
             if scans() >= before + 2 { Ok(()) } else { Err(self.log()) }
@@ -260,22 +272,35 @@ fn reports_are_the_findings_of_a_scan_until_they_are_gone() {
     world.until_gone(&volumes);
     assert_eq!(reports(&plane, OPEN, "reports").len(), 1);
     assert!(!reporter.log().contains("WARN"), "{}", reporter.log());
-    // While not every object is read, a finding that is missing proves nothing.
-    let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/bindery-reporter";
-    let rules = world.get(role)["rules"].clone();
-    let mut fewer = rules.clone();
-    let is_of_sets = |rule: &mut Value| rule["resources"] == json!(["statefulsets"]);
-    assert_eq!(fewer.as_array_mut().unwrap().extract_if(.., is_of_sets).count(), 1);
-    world.patch(ADMIN, role, &json!({"rules": fewer})).expect_ok();
+    // While not every object is read, a finding that is missing proves nothing: neither reports nor metrics change.
+    let all = take_rights(&world, |rule| rule["resources"] == json!(["statefulsets"]));
     eventually("sets cannot be listed", PATIENCE, || match reporter.log() {
         log if log.contains("not every object can be read") => Ok(()),
         log => Err(log),
     });
+    let is_stuck = || reporter.metric("bindery_scan_findings", &["rule=\"unknown-class\""]);
+    let ended = || reporter.metric("bindery_scan_timestamp_seconds", &[]);
+    let before = ended();
     world.delete(TENANT, &world.claim_path("stuck")).expect_ok();
-    reporter.await_scan();
+    reporter.await_outcome("failed");
     assert_eq!(reports(&plane, OPEN, "reports").len(), 1);
-    world.patch(ADMIN, role, &json!({"rules": rules})).expect_ok();
+    assert_eq!((is_stuck(), ended()), (1, before));
+    world.patch(ADMIN, ROLE, &json!({"rules": all})).expect_ok();
     world.until_gone(&format!("{own}/bindery-scan"));
+}
+
+/// The rights of the chart's account.
+const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/bindery-reporter";
+
+/// Takes one of its rules away from the account, and returns all of them as they were.
+#[track_caller]
+fn take_rights(world: &World<'_>, is_taken: fn(&Value) -> bool) -> Value {
+    let rules = world.get(ROLE)["rules"].clone();
+    let mut fewer = rules.clone();
+    let taken = fewer.as_array_mut().unwrap().extract_if(.., |rule| is_taken(rule)).count();
+    assert_eq!(taken, 1, "{rules}");
+    world.patch(ADMIN, ROLE, &json!({"rules": fewer})).expect_ok();
+    rules
 }
 
 fn the_api_that_is_installed_has_the_reports() {
@@ -297,7 +322,20 @@ fn the_api_that_is_installed_has_the_reports() {
         let report = world.await_that(path, "written", |_| true);
         assert_eq!(report["results"][0]["source"], "bindery", "{report}");
     }
+    // What cannot be written anew stays where it is.
+    let all = take_rights(&world, |rule| {
+        rule["apiGroups"] == json!(["openreports.io"]) && rule["resourceNames"].is_array()
+    });
     install_open(&plane);
+    eventually("the new reports are denied", PATIENCE, || match reporter.log() {
+        log if log.contains("policy reports were not written or deleted") => Ok(()),
+        log => Err(log),
+    });
+    reporter.await_outcome("failed");
+    for path in [&old, &old_volumes] {
+        world.get(path);
+    }
+    world.patch(ADMIN, ROLE, &json!({"rules": all})).expect_ok();
     let new = format!("/apis/{OPEN}/namespaces/db/reports/bindery-scan");
     for path in [new, format!("/apis/{OPEN}/clusterreports/bindery-scan")] {
         world.await_that(&path, "written", |_| true);
@@ -338,4 +376,35 @@ fn a_report_has_room_for_the_most_severe_of_many_findings() {
         if usize::try_from(counted) == Ok(left_out) { Ok(()) } else { Err(reporter.log()) }
     });
     assert!(report.to_string().len() < 768 * 1024, "{}", report.to_string().len());
+}
+
+/// A wrong file neither keeps a reporter from starting nor from scanning: it counts under the last good one.
+fn a_reporter_starts_on_the_last_good_configuration() {
+    let plane = plane();
+    let world = World::new(&plane, "db");
+    make_hazards(&world);
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, modes: &str| {
+        let text = format!("apiVersion: bindery.dev/v1\nkind: Config\nrules: {{modes: {modes}}}\n");
+        fs::write(folder.path().join(name), text).unwrap();
+        folder.path().join(name).display().to_string()
+    };
+    let wrong = write("config.yaml", "{duplicate-backend: forbid}");
+    let last_good = write("last-good.yaml", "{duplicate-backend: audit}");
+    let options = [format!("--config={wrong}"), format!("--config-last-good={last_good}")];
+    let reporter = Reporter::start_with(&plane, &options);
+    let severity = |severity: &str| {
+        let labels = ["rule=\"duplicate-backend\"", severity];
+        eventually(severity, PATIENCE, || {
+            match reporter.metric("bindery_scan_findings", &labels) {
+                2 => Ok(()),
+                count => Err(format!("{count}\n{}", reporter.log())),
+            }
+        });
+    };
+    severity("severity=\"low\"");
+    assert_eq!(reporter.metric("bindery_configuration_last_reload_successful", &[]), 0);
+    write("config.yaml", "{duplicate-backend: warn}");
+    severity("severity=\"medium\"");
+    assert_eq!(reporter.metric("bindery_configuration_last_reload_successful", &[]), 1);
 }

@@ -90,7 +90,7 @@ fn text(loaded: &Loaded) -> String {
                 problems.push('…');
             }
             format!(
-                "the configuration cannot be used; the last good one is in use, or the defaults if there is none; {problems}"
+                "the configuration cannot be used; the last good one is in use, or the defaults under its profile if there is none; {problems}"
             )
         }
     }
@@ -105,7 +105,7 @@ mod tests {
         let one = text(&Err("c.yaml:3:1: unknown key \"a\"; remove it".to_owned()));
         assert_eq!(
             one,
-            "the configuration cannot be used; the last good one is in use, or the defaults if there is none; c.yaml:3:1: unknown key \"a\"; \
+            "the configuration cannot be used; the last good one is in use, or the defaults under its profile if there is none; c.yaml:3:1: unknown key \"a\"; \
              remove it"
         );
         let many = text(&Err("c.yaml:3:1: ü\n".repeat(500)));

@@ -50,7 +50,7 @@ impl InspectedInstallation {
         Ok(problem.map(|problem| {
             let text = format!(
                 "{problem}; replicas keep the last configuration that was good, and one that starts uses it or, where \
-                 there is none, the defaults; correct the ConfigMap"
+                 there is none, the defaults under its profile; correct the ConfigMap"
             );
             CheckResult::bad("configuration", text)
         }))

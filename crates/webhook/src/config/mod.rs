@@ -40,7 +40,7 @@ mod tests;
 pub use self::configuration::{Configuration, ConfigurationError, ConfigurationProblem};
 pub use self::keys::{ConfigurationKey, EXAMPLE, KEYS};
 pub use self::recycler::{PodTemplate, Recycler, Timeout};
-use crate::document::{self, Position};
+use crate::document::{self, Position, TreeNode};
 
 /// Parses a configuration from the bytes of a file.
 pub fn read_bytes(bytes: &[u8], file: &str) -> Result<Configuration, ConfigurationError> {
@@ -53,13 +53,26 @@ pub fn read_bytes(bytes: &[u8], file: &str) -> Result<Configuration, Configurati
 
 /// Parses a configuration. `file` is its name in messages.
 pub fn read(text: &str, file: &str) -> Result<Configuration, ConfigurationError> {
-    let failed = |problems| ConfigurationError { file: file.to_owned(), problems };
-    let documents = document::read(text)
-        .map_err(|error| failed(vec![ConfigurationProblem { at: error.at, text: error.reason }]))?;
-    let [document] = documents.as_slice() else {
+    let parsed = document(text).and_then(|document| read::configuration(&document));
+    parsed.map_err(|problems| ConfigurationError { file: file.to_owned(), problems })
+}
+
+/// The defaults, under the profile that a file names which cannot be used otherwise: where it observes only, a mistake in
+/// another key must not begin to deny.
+pub fn defaults_under_profile(bytes: &[u8]) -> Configuration {
+    let text = document::text(bytes.to_vec()).ok();
+    let document = text.and_then(|text| document(&text).ok());
+    document.map(|document| read::profile_alone(&document)).unwrap_or_default()
+}
+
+/// The only document of a file.
+fn document(text: &str) -> Result<TreeNode, Vec<ConfigurationProblem>> {
+    let mut documents = document::read(text)
+        .map_err(|error| vec![ConfigurationProblem { at: error.at, text: error.reason }])?;
+    if documents.len() != 1 {
         let at = documents.get(1).map_or(Position { line: 1, column: 1 }, |second| second.at);
         let text = format!("{} documents instead of one; keep one", documents.len());
-        return Err(failed(vec![ConfigurationProblem { at, text }]));
-    };
-    read::configuration(document).map_err(failed)
+        return Err(vec![ConfigurationProblem { at, text }]);
+    }
+    Ok(documents.remove(0))
 }

@@ -42,7 +42,7 @@ pub(super) fn configuration(
             "trusted" => parser.trusted(value, &mut configuration),
             "ownController" => {
                 if let Some(name) = parser.text(value, "ownController") {
-                    configuration.own_controller = name;
+                    configuration.own_controller = Some(name);
                 }
             }
             "tenancy" => parser.tenancy(value, &mut configuration.policy),
@@ -59,10 +59,7 @@ pub(super) fn configuration(
         let mutations = &mut configuration.policy.mutations;
         mutations.entry("return-from-trash".to_owned()).or_insert(Switch::On);
     }
-    if document.get("profile").and_then(TreeNode::text) == Some(OBSERVING) {
-        configuration.observes_only = true;
-        observe_only(&mut configuration.policy);
-    }
+    observe_only(document, &mut configuration);
     parser.problems.sort_by_key(|problem| problem.at);
     if parser.problems.is_empty() { Ok(configuration) } else { Err(parser.problems) }
 }
@@ -70,9 +67,24 @@ pub(super) fn configuration(
 /// The profile under which the webhook changes nothing, whatever the other keys switch on.
 const OBSERVING: &str = "audit";
 
-/// Switches every mutation off, and the labels on PVs with them: an operator who begins with this profile expects that
-/// no object is stored otherwise than it was sent.
-fn observe_only(policy: &mut Policy) {
+/// The defaults under the profile that `document` names, if it names one.
+pub(super) fn profile_alone(document: &TreeNode) -> Configuration {
+    let mut configuration = Configuration::default();
+    if let Some(profile) = document.get("profile") {
+        ConfigurationParser::default().profile(profile, &mut configuration);
+    }
+    observe_only(document, &mut configuration);
+    configuration
+}
+
+/// Under that profile, switches every mutation off, and the labels on PVs with them: an operator who begins with it expects
+/// that no object is stored otherwise than it was sent.
+fn observe_only(document: &TreeNode, configuration: &mut Configuration) {
+    if document.get("profile").and_then(TreeNode::text) != Some(OBSERVING) {
+        return;
+    }
+    configuration.observes_only = true;
+    let policy = &mut configuration.policy;
     policy.label_volumes(TenantLabel::Manual);
     policy.mutations =
         MUTATIONS.iter().map(|mutation| (mutation.id.to_owned(), Switch::Off)).collect();

@@ -24,7 +24,8 @@ pub enum ConfigurationSource<T> {
     Fixed(Box<T>),
     /// A configuration file, read again whenever it changes. It must be right when the process starts.
     File(PathBuf),
-    /// The same; while it has not been right since the start of the process, `last_good` is used, or else the defaults.
+    /// The same; while it has not been right since the start of the process, `last_good` is used, or else the defaults under
+    /// the profile that the file names.
     FileOrLastGood {
         /// The configuration file.
         file: PathBuf,
@@ -117,7 +118,8 @@ impl<T: Send + Sync + 'static> LiveConfiguration<T> {
             (Ok(first), _) => first,
             (Err(error), None) => return Err(error),
             (Err(error), Some(last_good)) => {
-                let instead = instead_of(&error, &last_good);
+                let wrong = seen.as_deref().unwrap_or_default();
+                let instead = instead_of((wrong, &error), &last_good);
                 report(Err(&error));
                 instead
             }
@@ -155,11 +157,11 @@ fn read(bytes: &[u8], path: &Path) -> Result<Configuration, FileError> {
     Ok(config::read_bytes(bytes, &path.display().to_string())?)
 }
 
-/// The last good configuration, or else the default one: a pod that does not start denies what it should admit, and admits
-/// what it should deny.
-fn instead_of(error: &FileError, last_good: &Path) -> Configuration {
+/// The last good configuration, or else the default one under the profile of the wrong one: a pod that does not start denies
+/// what it should admit, and admits what it should deny.
+fn instead_of((wrong, error): (&[u8], &FileError), last_good: &Path) -> Configuration {
     let found = bytes_of(last_good).and_then(|bytes| read(&bytes, last_good));
-    let used = if found.is_ok() { "the last good one" } else { "the defaults" };
+    let used = if found.is_ok() { "the last good one" } else { "the defaults under its profile" };
     for problem in error.to_string().lines() {
         tracing::error!(problem, used, "configuration not usable");
     }
@@ -167,7 +169,7 @@ fn instead_of(error: &FileError, last_good: &Path) -> Configuration {
         let reason = error.to_string();
         tracing::warn!(reason, "no last good configuration");
     }
-    found.unwrap_or_default()
+    found.unwrap_or_else(|_| config::defaults_under_profile(wrong))
 }
 
 /// Logs a reload, with a line for each problem.
@@ -250,14 +252,17 @@ mod tests {
             let watch = LiveConfiguration::start_polling(source, |read| read.policy, poll, report);
             watch.map(|watch| (watch, is_good))
         };
-        for wrong in [Some(mode("forbid")), Some(String::new()), None] {
+        let observing = mode("forbid") + "profile: audit\n";
+        for wrong in [Some(mode("forbid")), Some(observing.clone()), Some(String::new()), None] {
+            // A mistake in another key does not begin to deny what its profile only observes.
+            let default = if wrong.as_ref() == Some(&observing) { Mode::Audit } else { rule.mode };
             match &wrong {
                 Some(text) => fs::write(&file, text).unwrap(),
                 None => fs::remove_file(&file).unwrap(),
             }
             for (good, expected) in [
-                (None, rule.mode),
-                (Some("{".to_owned()), rule.mode),
+                (None, default),
+                (Some("{".to_owned()), default),
                 (Some(mode("audit")), Mode::Audit),
             ] {
                 let _ = fs::remove_file(&last_good);

@@ -142,7 +142,11 @@ fn a_first_start_on_a_wrong_configuration_uses_the_defaults(site: &Site) {
     let output = site.plane.kubectl(ADMIN, &["create", "--dry-run=server", "-f", "-"], HOST_PATH);
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.stderr.contains("[host-path-volume]"), "{output:?}");
-    assert!(site.node.logs().contains("\"used\":\"the defaults\""), "{}", site.node.logs());
+    assert!(
+        site.node.logs().contains("\"used\":\"the defaults under its profile\""),
+        "{}",
+        site.node.logs()
+    );
 }
 
 /// A volume of a path of the host.

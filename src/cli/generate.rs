@@ -47,7 +47,7 @@ fn webhooks(arguments: &WebhooksArgs) -> Result<String, Failure> {
     let registration = Registration {
         target: target(arguments)?,
         ca_pem: ca_pem(arguments)?,
-        own_controller: configuration.own_controller,
+        own_controller: configuration.controller_beside_webhook().to_owned(),
         namespace_labels: configuration.policy.parameters.namespace_labels,
         tenant_label: configuration.policy.parameters.tenant_label.as_str().to_owned(),
     };
@@ -61,7 +61,8 @@ fn webhooks(arguments: &WebhooksArgs) -> Result<String, Failure> {
 /// The policies and their bindings, under the modes of the configuration.
 fn policies(arguments: &PoliciesArgs) -> Result<String, Failure> {
     let configuration = files::configuration(arguments.config.as_deref())?;
-    let (decisions, controller) = (&configuration.policy, &configuration.own_controller);
+    let (decisions, controller) =
+        (&configuration.policy, configuration.controller_beside_policies());
     let mut made = admission_policies(decisions, controller);
     if arguments.volumes_as_parameters {
         made.extend(volume_policies(decisions, controller));

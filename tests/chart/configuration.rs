@@ -114,7 +114,11 @@ fn the_own_controller_is_the_account_of_its_pods() {
             .any(|object| object["metadata"]["name"] == account);
         assert!(exists, "{name}: {account}");
         let own = read(file(rendering), name).map(|read| read.own_controller);
-        assert_eq!(own.ok(), Some(format!("system:serviceaccount:store:{account}")), "{name}");
+        assert_eq!(
+            own.ok().flatten(),
+            Some(format!("system:serviceaccount:store:{account}")),
+            "{name}"
+        );
     }
 }
 

@@ -140,8 +140,12 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResul
             findings.push(CheckResult::unknown(CHECK, text));
             break;
         };
-        let wanted =
-            (kind.expected)(&configuration.policy, &configuration.own_controller, name, &found);
+        let wanted = (kind.expected)(
+            &configuration.policy,
+            configuration.controller_beside_policies(),
+            name,
+            &found,
+        );
         differing.extend(differences(kind, name, &wanted, &found));
         is_compared = true;
     }

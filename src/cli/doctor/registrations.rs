@@ -32,7 +32,7 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResul
             name: installation.name().to_owned(),
         },
         ca_pem: String::new(),
-        own_controller: configuration.own_controller,
+        own_controller: configuration.controller_beside_webhook().to_owned(),
         namespace_labels: configuration.policy.parameters.namespace_labels,
         tenant_label: configuration.policy.parameters.tenant_label.as_str().to_owned(),
     };

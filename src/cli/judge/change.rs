@@ -143,7 +143,7 @@ fn judge_change(change: &Change, terms: JudgeContext<'_>) -> JudgedChange {
 fn is_called(endpoint: Endpoint, change: &Change, terms: JudgeContext<'_>) -> bool {
     let (resource, operation) = address(change);
     is_registered(endpoint, resource, operation)
-        && reaches(endpoint, change, &terms.configuration.own_controller, terms.access)
+        && reaches(endpoint, change, terms.configuration.controller_beside_webhook(), terms.access)
 }
 
 fn question<'a>(change: &'a Change, endpoint: Endpoint, terms: JudgeContext<'a>) -> Question<'a> {

@@ -9,15 +9,19 @@ use crate::rules::Policy;
 use crate::rules::judging::filter::OWN_CONTROLLER;
 use crate::trash::TrashPolicy;
 
+/// The user name that stands for a controller where there is none: no account can have it, as
+/// Kubernetes gives names that begin with `system:` to its own accounts only.
+const NO_CONTROLLER: &str = "system:bindery:no-controller";
+
 /// A configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configuration {
     /// The policy of verdicts and mutations.
     pub policy: Policy,
     /// Whether the profile is `audit`: nothing is denied or changed, so that nothing may depend on the webhook either.
     pub observes_only: bool,
-    /// The user name of our own controller, whose requests are not judged.
-    pub own_controller: String,
+    /// The user name of our own controller, whose requests are not judged, if it is named.
+    pub own_controller: Option<String>,
     /// How the controller recycles volumes.
     pub recycler: Recycler,
     /// Which volumes stay after their claims were deleted.
@@ -26,16 +30,16 @@ pub struct Configuration {
     pub resume_moves_after: Option<Duration>,
 }
 
-impl Default for Configuration {
-    fn default() -> Self {
-        Self {
-            policy: Policy::default(),
-            observes_only: false,
-            own_controller: OWN_CONTROLLER.to_owned(),
-            recycler: Recycler::default(),
-            trash: TrashPolicy::default(),
-            resume_moves_after: None,
-        }
+impl Configuration {
+    /// The account of our own controller, for the registrations of a webhook.
+    pub fn controller_beside_webhook(&self) -> &str {
+        self.own_controller.as_deref().unwrap_or(OWN_CONTROLLER)
+    }
+
+    /// The account of our own controller, for policies. Without a name there is none: policies need no installation, and where
+    /// there is none a tenant could create its Namespace and its account.
+    pub fn controller_beside_policies(&self) -> &str {
+        self.own_controller.as_deref().unwrap_or(NO_CONTROLLER)
     }
 }
 

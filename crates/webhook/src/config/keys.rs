@@ -81,7 +81,7 @@ pub const KEYS: &[ConfigurationKey] = &[
     optional(
         "ownController",
         "the user name of Bindery's own controller",
-        "`system:serviceaccount:bindery:bindery-controller`",
+        "of webhooks `system:serviceaccount:bindery:bindery-controller`, of policies none",
     ),
     optional(
         "exemptions.maxDuration",

@@ -24,6 +24,13 @@ fn bad(rest: &str) -> String {
 fn an_empty_configuration_is_the_default() {
     assert_eq!(good(""), Configuration::default());
     assert_eq!(good("profile: baseline\nrules:\nmutations:\n"), Configuration::default());
+    // Policies need no installation: a tenant could create the account that a webhook's controller has by default.
+    let default = good("");
+    assert_eq!(
+        default.controller_beside_webhook(),
+        "system:serviceaccount:bindery:bindery-controller"
+    );
+    assert_eq!(default.controller_beside_policies(), "system:bindery:no-controller");
 }
 
 #[test]
@@ -49,7 +56,8 @@ fn every_key_has_its_effect() {
     assert_eq!(policy.trusted.populators, ["b", "c"]);
     assert_eq!(policy.trusted.provisioners, ["d"]);
     assert_eq!(policy.longest_exemption, SignedDuration::from_hours(24));
-    assert_eq!(read.own_controller, "d");
+    assert_eq!(read.controller_beside_webhook(), "d");
+    assert_eq!(read.controller_beside_policies(), "d");
 }
 
 #[test]
@@ -73,6 +81,27 @@ fn the_profile_audit_denies_and_changes_nothing() {
     assert_eq!(one.modes["prebind-class"], Mode::Deny);
     assert_eq!(one.modes["bound-volume-delete"], Mode::Audit);
     assert_eq!(one.modes.len(), RULES.len());
+}
+
+#[test]
+fn an_exemption_for_namespaces_is_not_from_a_rule_about_the_cluster() {
+    let list = |rule: &str, more: &str| {
+        format!(
+            "exemptions: {{list: [{{rules: [{rule}], {more}until: 2030-01-31T18:00:00Z, reason: moving}}]}}\n"
+        )
+    };
+    for (rule, more) in [
+        ("node-delete-local-data", ""),
+        ("namespace-delete-bound-claims", "namespaces: [db], "),
+        ("bound-volume-delete", "namespaces: [db], "),
+    ] {
+        assert_eq!(good(&list(rule, more)).policy.exemptions.len(), 1, "{rule}");
+    }
+    let message = bad(&list("node-delete-local-data", "namespaces: [db], "));
+    assert!(
+        message.contains(":3:30: rule node-delete-local-data is about objects without a Namespace"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -118,7 +147,7 @@ fn every_default_of_the_table_is_the_default() {
         assert_eq!(good(entries.expect("a map")), Configuration::default(), "{}", key.path);
         count += 1;
     }
-    assert_eq!(count, 12, "the page has other values");
+    assert_eq!(count, 11, "the page has other values");
 }
 
 /// The value switches the mutation, the registrations and the controller.

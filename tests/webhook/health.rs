@@ -171,6 +171,8 @@ async fn reviews_are_counted_by_path_decision_and_rule() {
         r#"bindery_admission_requests_total{decision="denied",path="/validate/guard"} 1"#,
         r#"bindery_admission_requests_total{decision="allowed",path="/mutate"} 2"#,
         r#"bindery_rule_results_total{result="denied",rule="bound-volume-delete"} 1"#,
+        // It is there before its first event, or that would be no increase.
+        r#"bindery_rule_results_total{result="would_deny",rule="prebind-class"} 0"#,
         r#"bindery_requests_rejected_total{reason="unreadable"} 1"#,
         r#"bindery_live_reads_total{outcome="answered"} 1"#,
         "bindery_admission_duration_seconds_count 5",

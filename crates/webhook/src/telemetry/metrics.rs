@@ -11,7 +11,7 @@ use super::configuration::ConfigurationMetrics;
 use super::connections::ConnectionMetrics;
 use super::process::{BUILD, register_process};
 use super::registry::{MetricRow, metric_table, register};
-use crate::rules::{Effect, Endpoint, Mode, Ruling, Weight};
+use crate::rules::{Effect, Endpoint, Mode, RULES, Ruling, Weight};
 
 /// Bounds of the duration histogram in seconds: a verdict takes microseconds, a live read
 /// milliseconds, and the API server waits three seconds at most.
@@ -78,7 +78,14 @@ impl WebhookMetrics {
     pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         register_process(&registry)?;
-        Self::register(&registry)
+        let metrics = Self::register(&registry)?;
+        // A series that began with its first event would show no increase of it.
+        for rule in RULES {
+            for result in ["denied", "warned", "would_deny", "would_warn"] {
+                metrics.rule_results.with_label_values(&[rule.id, result]);
+            }
+        }
+        Ok(metrics)
     }
 
     /// Every metric, for the reference page.

@@ -38,15 +38,24 @@ pub(super) fn finding(subject: &InspectedInstallation) -> Result<Option<CheckRes
         return Ok(None);
     }
     let namespace = installation.namespace();
-    let reviews =
-        format!("/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews");
-    let review = subject.cluster.create(&reviews, &review(installation))?;
+    let account = installation.answering();
     let closed = closed.join(", ");
-    Ok(Some(match review.object.pointer("/status/allowed").and_then(Value::as_bool) {
+    Ok(Some(match is_allowed(subject, &account)? {
         None => CheckResult::unknown(
             CHECK,
             format!("you may not create LocalSubjectAccessReviews in {namespace}"),
         ),
+        // No RoleBinding is for this account.
+        Some(true) if is_allowed(subject, &format!("{account}-unbound"))? == Some(true) => {
+            CheckResult::bad(
+                CHECK,
+                format!(
+                    "{closed} fail closed whether guard answers or not, as every ServiceAccount of {namespace} may do anything: \
+                     changes that they judge are denied while no pod answers; give such permissions to single accounts, not to \
+                     a group such as system:serviceaccounts"
+                ),
+            )
+        }
         Some(true) => CheckResult::good(CHECK, format!("{closed}, as guard was found to answer")),
         Some(false) => {
             changed.extend(leading_since(subject)?);
@@ -75,14 +84,25 @@ fn open(installation: &Installation, closed: &str, is_new: bool) -> CheckResult 
     )
 }
 
+/// Returns whether an account of the installation's Namespace may do what the condition asks for; nothing if that may not be
+/// seen.
+fn is_allowed(subject: &InspectedInstallation, account: &str) -> Result<Option<bool>, Failure> {
+    let namespace = subject.installation.namespace();
+    let path =
+        format!("/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews");
+    let reply = subject.cluster.create(&path, &review(namespace, account))?;
+    Ok(reply.object.pointer("/status/allowed").and_then(Value::as_bool))
+}
+
 /// What the API server asks its authorizer, as the condition does.
-fn review(installation: &Installation) -> Value {
-    let namespace = installation.namespace();
+fn review(namespace: &str, account: &str) -> Value {
     json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "LocalSubjectAccessReview",
         "metadata": {"namespace": namespace},
         "spec": {
-            "user": format!("system:serviceaccount:{namespace}:{}", installation.answering()),
+            "user": format!("system:serviceaccount:{namespace}:{account}"),
+            // Kubernetes: `apiserver/pkg/cel/library/authz.go` asks for a ServiceAccount in these groups.
+            "groups": ["system:serviceaccounts", format!("system:serviceaccounts:{namespace}")],
             "resourceAttributes": {"group": "bindery.dev", "resource": "webhooks", "verb": "answer",
                                    "namespace": namespace},
         },

@@ -94,8 +94,31 @@ fn a_deployment_without_pods_denies_nothing() {
     await_open(&site);
     let (is_well, report) = doctor(&site, &[]);
     assert!(!is_well && report.contains(" fail open"), "{report}");
+    expect_doctor_sees_rights_of_all(&site);
     scale(2);
     await_guarded(&site);
+}
+
+/// Where every account may do anything, the condition holds without a pod.
+fn expect_doctor_sees_rights_of_all(site: &Site) {
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let all = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": "every-account"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:serviceaccounts"}],
+    });
+    site.plane.request(ADMIN, Method::POST, bindings, Body::json(&all)).expect_ok();
+    eventually("the doctor sees it", Duration::from_secs(30), || {
+        let (is_well, report) = doctor(site, &[]);
+        if !is_well && report.contains("fail closed whether guard answers or not") {
+            Ok(())
+        } else {
+            Err(report)
+        }
+    });
+    let path = format!("{bindings}/every-account");
+    site.plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
 }
 
 fn a_deleted_namespace_denies_nothing() {

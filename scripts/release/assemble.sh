@@ -31,11 +31,11 @@ scripts/release/pack.sh "$work/chart/bindery" "$out/bindery-chart-$version.tgz"
 }
 
 # Pipelines on other machines than GitHub's install with it.
-install -m 0755 .github/actions/check/install.sh "$out/install.sh"
+install -m 0755 .github/actions/check/install.sh .github/actions/check/check.sh "$out/"
 scripts/release/manifests.sh "$@"
 (
 	cd "$out"
 	rm -f SHA256SUMS
-	LC_ALL=C sha256sum -- bindery* install.sh >"$work/sums"
+	LC_ALL=C sha256sum -- bindery* check.sh install.sh >"$work/sums"
 	mv "$work/sums" SHA256SUMS
 )

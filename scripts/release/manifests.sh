@@ -42,6 +42,8 @@ for archive in "${archives[@]}"; do
       to: .
     - from: ${file%.tar.gz}/LICENSE
       to: .
+    - from: ${file%.tar.gz}/NOTICES
+      to: .
     bin: bindery"
 	case $architecture in
 	amd64) block=on_intel ;;

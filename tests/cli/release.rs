@@ -43,7 +43,9 @@ fn release() -> Folder {
     let folder = Folder::new();
     for architecture in architectures() {
         let name = format!("bindery-1.2.3-linux-{architecture}");
-        folder.write(&format!("{name}/LICENSE"), "terms");
+        for file in ["LICENSE", "NOTICES"] {
+            folder.write(&format!("{name}/{file}"), "terms");
+        }
         // What is packed does not matter here; that of a debug build takes half a minute.
         let program = format!("{name}/bindery");
         folder.write(&program, "#!/bin/sh\necho installed \"$@\"\n");
@@ -109,11 +111,24 @@ fn krew_and_homebrew_get_the_same_files_with_their_sums() {
         let lines =
             format!("  {block} do\n    url \"{URL}/{file}\"\n    sha256 \"{sum}\"\n  end\n");
         assert!(formula.contains(&lines), "{formula}");
-        let from = platform["files"][0]["from"].as_str().expect("a path");
+        assert_eq!(
+            (&platform["selector"]["matchLabels"]["os"], &platform["bin"]),
+            (&json!("linux"), &json!("bindery"))
+        );
         let list =
-            Command::new("tar").arg("-tzf").arg(folder.path().join("out").join(file)).output();
+            Command::new("tar").arg("-tzf").arg(folder.path().join("out").join(&file)).output();
         let list = String::from_utf8(list.expect("tar runs").stdout).expect("text");
-        assert!(list.lines().any(|line| line == from), "{from}: {list}");
+        let from = |entry: &Value| {
+            assert_eq!(entry["to"], ".");
+            entry["from"].as_str().expect("a path").to_owned()
+        };
+        let files = platform["files"].as_array().expect("files").iter().map(from);
+        let mut files: Vec<String> = files.collect();
+        files.sort_unstable();
+        let mut packed: Vec<&str> = list.lines().filter(|line| !line.ends_with('/')).collect();
+        packed.sort_unstable();
+        // The binary is given away with its licence and the notices of its libraries.
+        assert_eq!(files, packed);
     }
 }
 
@@ -161,4 +176,91 @@ fn a_version_that_the_sources_do_not_have_is_an_error() {
         assert_eq!(output.status.code(), Some(2), "{stderr}");
         assert!(stderr.contains(reported), "{stderr}");
     }
+}
+
+#[test]
+fn the_notes_of_a_version_are_its_own() {
+    let folder = Folder::new();
+    folder.write(
+        "CHANGELOG.md",
+        "# Changes\n\n## Unreleased\n\n- next\n\n## 0.1.0-rc.1\n\n- first\n\n## 0.1.0 2026-12-01\n\n- second\n\n## 0.0.9\n\n",
+    );
+    let notes = |version| succeeds("scripts/release/notes.sh", &[version], &folder);
+    assert_eq!(notes("0.1.0").trim(), "- second");
+    assert_eq!(notes("0.1.0-rc.1").trim(), "- first");
+    for version in ["0.1", "0.1.1", "0.0.9"] {
+        let output = script("scripts/release/notes.sh", &[version], &folder);
+        assert_eq!(output.status.code(), Some(1), "{version}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("no section"), "{version}");
+    }
+}
+
+/// Runs git in the folder, as an author of its own.
+#[track_caller]
+fn git(folder: &Folder, arguments: &str) {
+    let output = Command::new("git")
+        .args([
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@example.com",
+            "-c",
+            "init.defaultBranch=main",
+        ])
+        .args(arguments.split(' '))
+        .current_dir(folder.path())
+        .output()
+        .expect("git runs");
+    assert!(output.status.success(), "git {arguments}: {output:?}");
+}
+
+/// A PV that is bound, as a team keeps it in its repository.
+fn volume(name: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: PersistentVolume\nmetadata: {{name: {name}}}\nspec: {{capacity: {{storage: 1Gi}}, \
+         accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain, storageClassName: '', nfs: {{server: s, \
+         path: /{name}}}}}\n"
+    )
+}
+
+/// What pipelines check: the change alone, whatever came into the base meanwhile, with folders that come and go.
+#[test]
+fn pipelines_compare_with_the_commit_from_which_a_branch_began() {
+    let folder = Folder::new();
+    let commit = |name: &str| {
+        git(&folder, "add -A");
+        git(&folder, &format!("commit -q -m {name}"));
+    };
+    git(&folder, "init -q");
+    folder.write("manifests/one.yaml", volume("one"));
+    commit("first");
+    git(&folder, "checkout -q -b change");
+    folder.write("unrelated", "");
+    commit("change");
+    git(&folder, "checkout -q main");
+    folder.write("manifests/two.yaml", volume("two"));
+    commit("second");
+    git(&folder, "checkout -q change");
+    let check = |manifests: &str| {
+        let arguments = [env!("CARGO_BIN_EXE_bindery"), "main", manifests, "-o", "json"];
+        script(".github/actions/check/check.sh", &arguments, &folder)
+    };
+    // The names of the objects whose deletion is looked at.
+    let deleted = |manifests: &str| -> Vec<String> {
+        let output = check(manifests);
+        let report: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        let findings = report["findings"].as_array().expect("findings").iter();
+        let of_deletions = findings.filter(|finding| finding["operation"] == "DELETE");
+        of_deletions.filter_map(|finding| finding["name"].as_str().map(str::to_owned)).collect()
+    };
+    assert_eq!(deleted("manifests"), [""; 0]);
+    folder.write("new/three.yaml", volume("three"));
+    assert_eq!(deleted("new"), [""; 0]);
+    fs::remove_dir_all(folder.path().join("manifests")).expect("a folder");
+    assert_eq!(deleted("manifests"), ["one"]);
+    let output = check("none");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("exists neither here nor in main"), "{stderr}");
 }

@@ -8,6 +8,10 @@ url=$1
 version=$2
 folder=$3
 
+[[ $(uname -s) == Linux ]] || {
+	echo "bindery has no release for $(uname -s); run this job on Linux, or build it with cargo install." >&2
+	exit 2
+}
 case $(uname -m) in
 x86_64) architecture=amd64 ;;
 aarch64 | arm64) architecture=arm64 ;;

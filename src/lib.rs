@@ -68,7 +68,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`model`] | values: quantities, access modes, selectors, node affinity, volumes, claims, classes |
-//! | [`attach`] | how far a volume is on its way to a node, and whose turn it is |
+//! | [`attach`] | how far a volume is on its way to a node, and who acts next |
 //! | [`moves`] | moves of a volume from one claim to another: the journal, and the next step |
 //! | [`trash`] | volumes that stay for a while after their claims were deleted: the record, and the next step |
 //! | [`disks`] | local disks: what they are recognized by, and the next step for each |

@@ -164,8 +164,9 @@ pub struct WebhookArgs {
     /// Modes of rules and trusted accounts; read again when it changes.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Used instead of a configuration that is wrong when the process starts; the defaults if this is missing or wrong too.
-    /// Without it, a wrong configuration ends the process.
+    /// Used instead of a configuration that is wrong when the process starts; if this is missing or wrong too, the defaults
+    /// under the profile that the wrong one names. Without it, a wrong configuration ends the
+    /// process.
     #[arg(long, value_name = "FILE", requires = "config")]
     pub config_last_good: Option<PathBuf>,
     /// Threads that answer AdmissionReviews.
@@ -254,8 +255,9 @@ pub struct ControllerArgs {
     /// a new configuration is in use.
     #[arg(long, value_name = "NAME", requires = "config")]
     pub config_map: Option<String>,
-    /// Used instead of a configuration that is wrong when the process starts; the defaults if this is missing or wrong too.
-    /// Without it, a wrong configuration ends the process.
+    /// Used instead of a configuration that is wrong when the process starts; if this is missing or wrong too, the defaults
+    /// under the profile that the wrong one names. Without it, a wrong configuration ends the
+    /// process.
     #[arg(long, value_name = "FILE", requires = "config")]
     pub config_last_good: Option<PathBuf>,
     /// `ConfigMap`, in the namespace of the Lease, that the leader keeps the last good configuration in. It must exist.
@@ -369,7 +371,7 @@ and one command after which the binder binds it. A PersistentVolume with fewer m
 equally many, the one whose hardest mismatch is easiest to fix comes first (labels, StorageClass, attributes class, size, \
 access modes, volume mode, phase, claimRef, node); then the smallest difference in size; then the name.\n\n\
 For a pod that has a node and has not started, and for its bound PersistentVolumeClaims: how far each PersistentVolume is \
-on its way to that node, whose turn it is (attach/detach controller, driver, kubelet, administrator), and what is safe. \
+on its way to that node, who acts next (attach/detach controller, driver, kubelet, administrator), and what is safe. \
 A kubelet mounts what status.volumesAttached of its Node lists, and status.volumesInUse says what it has mounted. \
 That a VolumeAttachment be deleted by hand is advised only where the Node no longer exists. A dump has to hold \
 VolumeAttachments, CSIDrivers, CSINodes and Nodes for it; what it does not hold is unknown. For a StatefulSet, a Deployment or a Node: its pods that have not \

@@ -19,8 +19,8 @@ pub(super) static RULE: Rule = Rule {
         consequence: "The PVC becomes Lost, and the next PVC that gets the PV reads its files. With another uid and \
             the policy Delete, the storage is deleted.",
         instead: "Give a PV to another PVC with `bindery transfer` or `bindery rename`: it keeps the data, and no \
-            third PVC can take the PV. Without Bindery's commands: set persistentVolumeReclaimPolicy to Retain, \
-            delete the PVC, then point claimRef to the new PVC with its uid. A populator that hands its PV over is recognised by the names that it uses; list others under \
+            third PVC can take the PV. Without Bindery's commands, and where the trash is off: set \
+            persistentVolumeReclaimPolicy to Retain, delete the PVC, then point claimRef to the new PVC with its uid. A populator that hands its PV over is recognised by the names that it uses; list others under \
             trusted.populators.",
     },
     policy: PolicyForm::Stricter(

@@ -14,8 +14,8 @@ pub(super) static RULE: Rule = Rule {
             the PV is deleted too. With the policy Delete its data is deleted as well. With the policy \
             Retain its data is left without a PV. The garbage collector deletes a PV whose owners no \
             longer exist, and retries until the PVC is gone or those owners are removed.",
-        instead: "To keep the data, set persistentVolumeReclaimPolicy to Retain, then delete the PVC, and the PV \
-            after it. If the garbage collector deletes the PV, remove metadata.ownerReferences.",
+        instead: "To keep the data, run `bindery retain` for the PV, or set persistentVolumeReclaimPolicy to Retain where \
+            the trash is off; then delete the PVC, and the PV after it. If the garbage collector deletes the PV, remove metadata.ownerReferences.",
     },
     policy: PolicyForm::Stricter(
         &[PolicyText {

@@ -12,8 +12,8 @@ pub(super) static RULE: Rule = Rule {
         hazard: "A namespace is deleted while PVCs in it are bound to PVs with the policy Delete or Recycle.",
         consequence: "Every PVC is deleted with its namespace, every such PV with its PVC, and the data with the PV. \
             This cannot be undone.",
-        instead: "Set persistentVolumeReclaimPolicy to Retain on the PVs whose data is needed, or delete \
-            unneeded PVCs one by one. Then delete the namespace.",
+        instead: "Run `bindery retain` for the PVs whose data is needed, or set persistentVolumeReclaimPolicy to Retain on \
+            them where the trash is off; or delete unneeded PVCs one by one. Then delete the namespace.",
     },
     policy: PolicyForm::NotExpressible("Which PVCs are in the Namespace shows on the PVCs."),
     denied: &[Example::new("deleting a namespace with a PVC whose PV is deleted with it")

@@ -18,6 +18,7 @@ pub mod exit;
 pub mod explain;
 pub mod files;
 pub mod generate;
+mod health_port;
 mod html;
 pub mod input;
 pub mod judge;

@@ -12,7 +12,6 @@ pub mod device;
 pub mod disk_lock;
 mod events;
 pub mod found;
-pub mod health;
 pub mod jobs;
 pub mod ledger;
 pub mod metrics;

@@ -17,11 +17,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::cli::args::{LocalArgs, LocalCommand, NodeCleanupArgs};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::process::{self, Signals, health_port, port_ended};
+use crate::cli::health_port::{self, HealthState};
+use crate::cli::process::{self, Signals, port_ended};
 use crate::client::connect::{Address, connect};
 use crate::client::lease::LeaderElection;
 use crate::local::configuration::{self, LocalConfiguration};
-use crate::local::health::{self, LocalHealth};
 use crate::local::jobs::JobSettings;
 use crate::local::metrics::LocalMetrics;
 use crate::local::node_cleanup::metrics::NodeCleanupMetrics;
@@ -75,12 +75,12 @@ async fn serve(
     let mut signals = signals()?;
     let client = client(arguments.kubeconfig.as_ref()).await?;
     let metrics = LocalMetrics::new().map_err(|error| Failure::usage(error.to_string()))?;
-    let health = LocalHealth {
+    let health = HealthState {
         ready: metrics.ready.clone(),
         not_ready: "not every disk was decided about yet\n",
         registry: metrics.registry(),
     };
-    let health = health::router(health, &arguments.metrics_path);
+    let health = health_port::router(health, &arguments.metrics_path);
     let port = local_port(arguments.listen_address, health, &metrics.connections)?;
     let health = port.address().to_string();
     tracing::info!(node, health, version = env!("CARGO_PKG_VERSION"), "starting");
@@ -116,7 +116,7 @@ fn local_port(
     handler: Router,
     connections: &ConnectionMetrics,
 ) -> Result<PortServer, Failure> {
-    health_port(address, "--listen-address", handler, connections.clone())
+    process::health_port(address, "--listen-address", handler, connections.clone())
 }
 
 /// Waits until what runs ends, or the health port does.
@@ -169,12 +169,12 @@ async fn serve_cleanup(
     let mut signals = signals()?;
     let client = client(arguments.kubeconfig.as_ref()).await?;
     let metrics = NodeCleanupMetrics::new().map_err(|error| Failure::usage(error.to_string()))?;
-    let health = LocalHealth {
+    let health = HealthState {
         ready: metrics.ready.clone(),
         not_ready: "the PersistentVolumes were not listed yet\n",
         registry: metrics.registry(),
     };
-    let health = health::router(health, "/metrics");
+    let health = health_port::router(health, "/metrics");
     let port = local_port(arguments.listen_address, health, &metrics.connections)?;
     let health = port.address().to_string();
     tracing::info!(health, version = env!("CARGO_PKG_VERSION"), "starting");

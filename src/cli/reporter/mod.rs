@@ -24,6 +24,7 @@ use self::writer::{ReportApi, ReportChanges, installed, write_reports};
 use super::args::ReporterArgs;
 use super::exemptions::report::ExemptionsReport;
 use super::exit::{Exit, Failure};
+use super::health_port::{HealthState, router};
 use super::input::cluster::address;
 use super::input::dump::StorageState;
 use super::input::dump::batch::ReadPurpose;
@@ -33,7 +34,6 @@ use super::scan;
 use crate::client::connect::connect;
 use crate::client::request::RequestError;
 use crate::file_watch::configuration::{ConfigurationSource, LiveConfiguration};
-use crate::local::health::{LocalHealth, router};
 use crate::rules::Policy;
 use crate::telemetry::logging;
 
@@ -69,7 +69,7 @@ async fn serve(arguments: &ReporterArgs) -> Result<Exit, Failure> {
         };
     }
     let arguments = &reporter.arguments;
-    let health = LocalHealth {
+    let health = HealthState {
         ready: reporter.metrics.ready.clone(),
         not_ready: "no scan was complete yet\n",
         registry: reporter.metrics.registry.clone(),

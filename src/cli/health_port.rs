@@ -1,4 +1,6 @@
-//! The health port: liveness, readiness and metrics.
+//! The health port of a process that serves nothing else: liveness, readiness and metrics.
+//!
+//! Not here: how a port is served (`process`), and the health ports of webhook and controller, which have more to say.
 
 use axum::Router;
 use axum::extract::State;
@@ -8,17 +10,17 @@ use prometheus::{IntGauge, Registry, TextEncoder};
 
 /// What the health port answers with.
 #[derive(Clone, Debug)]
-pub struct LocalHealth {
+pub(super) struct HealthState {
     /// 1 once the process is ready.
-    pub ready: IntGauge,
+    pub(super) ready: IntGauge,
     /// What is said until then.
-    pub not_ready: &'static str,
+    pub(super) not_ready: &'static str,
     /// All metrics.
-    pub registry: Registry,
+    pub(super) registry: Registry,
 }
 
 /// The paths of the health port; `/ready` is that of the local static provisioner.
-pub fn router(health: LocalHealth, metrics_path: &str) -> Router {
+pub(super) fn router(health: HealthState, metrics_path: &str) -> Router {
     Router::new()
         .route("/livez", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
@@ -27,7 +29,7 @@ pub fn router(health: LocalHealth, metrics_path: &str) -> Router {
         .with_state(health)
 }
 
-async fn ready(State(health): State<LocalHealth>) -> (StatusCode, &'static str) {
+async fn ready(State(health): State<HealthState>) -> (StatusCode, &'static str) {
     if health.ready.get() == 1 {
         (StatusCode::OK, "ok\n")
     } else {
@@ -35,7 +37,7 @@ async fn ready(State(health): State<LocalHealth>) -> (StatusCode, &'static str) 
     }
 }
 
-async fn text(State(health): State<LocalHealth>) -> (StatusCode, String) {
+async fn text(State(health): State<HealthState>) -> (StatusCode, String) {
     match TextEncoder::new().encode_to_string(&health.registry.gather()) {
         Ok(text) => (StatusCode::OK, text),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),

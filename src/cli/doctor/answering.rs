@@ -110,7 +110,7 @@ fn review(namespace: &str, account: &str) -> Value {
 }
 
 /// The names of the webhooks that fail closed while guard was found to answer.
-fn failing_closed(registrations: &Value) -> Vec<String> {
+pub(super) fn failing_closed(registrations: &Value) -> Vec<String> {
     let is_conditional = |webhook: &&Value| {
         let mut conditions = webhook["matchConditions"].as_array().into_iter().flatten();
         webhook["failurePolicy"] == "Fail" && conditions.any(|one| one["name"] == CONDITION)

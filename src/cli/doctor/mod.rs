@@ -3,6 +3,7 @@
 //! It looks at what is registered, served and stored, and makes two writes as a dry run that a working webhook does
 //! not let pass as they are. Nothing is changed. Not here: what is wrong with volumes and claims (`scan`).
 
+mod account_policies;
 mod answering;
 mod canary;
 mod check_result;
@@ -61,6 +62,7 @@ fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure
         findings.extend(trust::findings(subject)?);
         findings.push(parts::replicas(subject)?);
         findings.extend(answering::finding(subject)?);
+        findings.extend(account_policies::finding(subject)?);
     }
     findings.extend(parts::leaders(subject)?);
     findings.extend(canary::findings(subject)?);

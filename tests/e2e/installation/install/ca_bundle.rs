@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use hyper::Method;
 use serde_json::{Value, json};
 
+use super::doctor;
 use super::site::{NAME, Site};
 use crate::eventually::eventually;
+use crate::plane::Body;
 use crate::plane::persona::ADMIN;
 use crate::runner::{Case, case};
 
@@ -68,4 +71,27 @@ fn the_account_of_the_certificates_changes_ca_bundle_only() {
         let allowed = patch(Some(ACCOUNT), &bundle);
         assert_eq!(allowed.code, 0, "{kind}: {allowed:?}");
     }
+    the_doctor_sees_that_the_account_is_not_held(&site);
+}
+
+fn the_doctor_sees_that_the_account_is_not_held(site: &Site) {
+    site.await_closed();
+    let (is_well, report) = doctor(site, &[]);
+    assert!(
+        is_well && report.contains("in force: bindery-answering, bindery-ca-bundle"),
+        "{report}"
+    );
+    let binding = |name: &str| {
+        format!("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/{name}")
+    };
+    let audit = Body::merge_patch(&json!({"spec": {"validationActions": ["Audit"]}}));
+    site.plane.request(ADMIN, Method::PATCH, &binding("bindery-answering"), audit).expect_ok();
+    let (is_well, report) = doctor(site, &[]);
+    let found = "bindery-answering is missing or edited, so that this account may create any";
+    assert!(!is_well && report.contains(found), "{report}");
+    let path = binding("bindery-ca-bundle");
+    site.plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
+    let (is_well, report) = doctor(site, &[]);
+    let found = "bindery-ca-bundle is missing or edited, so that this account may send admission";
+    assert!(!is_well && report.contains(found), "{report}");
 }

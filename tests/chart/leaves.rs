@@ -99,6 +99,7 @@ const PROBES: &[Probe] = &[
     ("trusted.binders", r#"["system:serviceaccount:topolvm:binder"]"#, &[]),
     ("trusted.provisioners", r#"["system:serviceaccount:disks:provisioner"]"#, &[]),
     ("trusted.populators", r#"["system:serviceaccount:populators:mover"]"#, &[]),
+    ("controller.recycler.namespace", "\"scrub\"", &["--set", FULL]),
     ("controller.recycler.image", "\"registry.example.com/scrub:1.4.0\"", &["--set", FULL]),
     (
         "controller.recycler.timeouts",

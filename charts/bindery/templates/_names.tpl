@@ -161,3 +161,13 @@ request.operation == 'CREATE' && request.?dryRun.orValue(false) && request.?name
 {{- $name := printf "%s-answering" (include "bindery.fullname" .) -}}
 authorizer.serviceAccount('{{ .Release.Namespace }}', '{{ $name }}').group('bindery.dev').resource('webhooks').namespace('{{ .Release.Namespace }}').check('answer').allowed()
 {{- end -}}
+
+{{/* What the controller may do in the namespace of the pods that empty volumes. */}}
+{{- define "bindery.recyclingRules" -}}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, create, delete]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
+{{- end -}}

@@ -142,6 +142,28 @@ fn the_trash_lets_the_controller_change_volumes() {
     }
 }
 
+/// The pods that empty volumes are made where the program makes them, and nowhere else.
+#[test]
+fn recycling_takes_its_rights_to_its_namespace() {
+    let full = values("full", "deployment", "certManager", false);
+    let may_create_pods = |more: &str| -> Vec<String> {
+        let rendering = rendered(&["--set", &format!("{full}{more}")]);
+        let of_pods = rendering
+            .of_kind("Role")
+            .into_iter()
+            .filter(|role| granted(role).contains(&cell("Role", "pods", "*any*", "create")));
+        of_pods.map(|role| role["metadata"]["namespace"].to_string()).collect()
+    };
+    assert_eq!(may_create_pods(""), ["\"store\""]);
+    for namespace in ["scrub", "store"] {
+        let more = format!(",controller.recycler.namespace={namespace}");
+        assert_eq!(may_create_pods(&more), [format!("{namespace:?}")]);
+    }
+    let rendering = rendered(&["--set", &format!("{full},controller.recycler.namespace=scrub")]);
+    let has = of_account(&rendering, "rel-bindery-controller");
+    compare("full", &has, &expected(&[3], &[With::Nothing, With::Probe]));
+}
+
 #[test]
 fn moves_are_resumed_with_these_rights_and_no_others() {
     for (column, mode) in MODES.iter().enumerate() {

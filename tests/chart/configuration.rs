@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use bindery::config::{Configuration, read};
 use bindery::model::TenantLabel;
-use bindery::rules::{Mode, Switch, TENANT_LABEL, Unlisted};
+use bindery::rules::{ExemptedBy, Mode, RULES, Switch, TENANT_LABEL, Unlisted};
 use bindery::trash::ReturnTo;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::helm::{Rendering, set, sets, sets_with_webhook};
+use super::helm::{Rendering, set, sets, sets_with_webhook, template};
 
 pub(crate) fn file(rendering: &Rendering) -> &str {
     let maps = rendering.of_kind("ConfigMap");
@@ -138,5 +138,21 @@ fn a_change_of_the_configuration_arrives() {
                 assert_eq!(config.get("subPath"), None, "{name}");
             }
         }
+    }
+}
+
+/// An entry for Namespaces exempts from no rule about objects without one: schema and program agree on which these are.
+#[test]
+fn an_exemption_for_namespaces_is_from_rules_of_namespaces() {
+    let exempted = RULES.iter().filter(|rule| rule.exempted_by() != ExemptedBy::Nothing);
+    let taken = |rules: &[&str], namespaces: &[&str]| {
+        let entry = json!([{"rules": rules, "namespaces": namespaces, "until": "2030-01-31T18:00:00Z", "reason": "r"}]);
+        template(&["--set-json", &format!("exemptions.list={entry}")]).is_ok()
+    };
+    let all: Vec<&str> = exempted.clone().map(|rule| rule.id).collect();
+    assert!(taken(&all, &[]));
+    for rule in exempted {
+        let is_of_namespaces = rule.exempted_by() != ExemptedBy::Cluster;
+        assert_eq!(taken(&[rule.id], &["db"]), is_of_namespaces, "{}", rule.id);
     }
 }

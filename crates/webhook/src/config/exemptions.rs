@@ -31,13 +31,14 @@ impl ConfigurationParser {
     fn exemption(&mut self, node: &TreeNode) -> Option<ConfiguredExemption> {
         let (mut rules, mut until, mut reason) = (Vec::new(), None, None);
         let (mut namespaces, mut users) = (Vec::new(), Vec::new());
+        let has_namespaces = node.get("namespaces").is_some_and(|list| !list.items().is_empty());
         for entry in self.known(node, "exemptions.list[]") {
             let value = &entry.value;
             match entry.key.as_str() {
                 "rules" => {
                     rules = self.names(value, "exemptions.list.rules");
                     for item in value.items() {
-                        self.exemptable(item, node.get("namespaces").is_some());
+                        self.exemptable(item, has_namespaces);
                     }
                 }
                 "namespaces" => namespaces = self.names(value, "exemptions.list.namespaces"),

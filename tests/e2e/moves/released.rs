@@ -66,6 +66,8 @@ fn expect_told(scene: &Scene<'_>, pair: &str) {
     let listed = scene.bindery(&["trash"]).expect_ok();
     let row = listed.lines().find(|row| row.contains(&scene.objects.name(pair)));
     assert!(row.is_some_and(|row| row.ends_with("no: reserved")), "{listed}");
+    let page = scene.bindery(&["trash", "-o", "html"]).expect_ok();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains(&scene.objects.name(pair)));
     let claim = format!("pvc/{pair}");
     let empty = ["trash", "empty", &claim, "-n", scene.objects.namespace(), "--yes"];
     let denied = scene.bindery(&empty).expect_failed(1);

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -315,6 +316,8 @@ fn the_api_that_is_installed_has_the_reports() {
     reporter.await_scan();
     assert!(reporter.log().contains("neither openreports.io"), "{}", reporter.log());
     assert_eq!(reporter.metric("bindery_scans_total", &["failed"]), 0, "{}", reporter.log());
+    let (code, stderr) = once(&plane);
+    assert!(code == 4 && stderr.contains("so no report was written"), "{code}: {stderr}");
     install_policy(&plane);
     let old = format!("/apis/{POLICY}/namespaces/db/policyreports/bindery-scan");
     let old_volumes = format!("/apis/{POLICY}/clusterpolicyreports/bindery-scan");
@@ -343,6 +346,19 @@ fn the_api_that_is_installed_has_the_reports() {
     for path in [&old, &old_volumes] {
         world.until_gone(path);
     }
+    assert_eq!(once(&plane).0, 0);
+}
+
+/// One scan, as a `CronJob` makes it: its exit code and what it says.
+fn once(plane: &Plane) -> (i32, String) {
+    let kubeconfig = plane.account_kubeconfig(NAME, "bindery-reporter");
+    let output = Command::new(env!("CARGO_BIN_EXE_bindery"))
+        .args(["reporter", "--once", "--kubeconfig"])
+        .arg(kubeconfig)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().unwrap_or(-1), stderr)
 }
 
 fn a_report_has_room_for_the_most_severe_of_many_findings() {

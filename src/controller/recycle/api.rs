@@ -100,6 +100,7 @@ pub(super) struct PodEvent {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PodMetadata {
+    pub(super) namespace: String,
     pub(super) name: String,
     pub(super) uid: String,
     pub(super) deletion_timestamp: Option<String>,
@@ -130,6 +131,16 @@ impl Api {
         let path = format!("{}?labelSelector={}", self.pods(), escaped(&format!("{MARK}={uid}")));
         let list: ListWire<PodWire> = self.send(Method::GET, &path, None).await?;
         Ok(list.items.into_iter().map(|pod| made(pod.metadata)).collect())
+    }
+
+    /// Another namespace with a pod that was made for the volume of this uid, and that may still remove files.
+    pub(super) async fn other_namespace(&self, uid: &Uid) -> Result<Option<String>, ApiError> {
+        let path = format!("/api/v1/pods?labelSelector={}", escaped(&format!("{MARK}={uid}")));
+        let list: ListWire<PodWire> = self.send(Method::GET, &path, None).await?;
+        let mut pods =
+            list.items.into_iter().filter(|pod| pod.metadata.namespace != self.namespace);
+        let at_work = pods.find(|pod| !["Succeeded", "Failed"].contains(&&*pod.status.phase));
+        Ok(at_work.map(|pod| pod.metadata.namespace))
     }
 
     /// Makes a pod. A field that this API server does not know is rejected rather than dropped: the pod
@@ -206,7 +217,7 @@ fn present<T>(found: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
 }
 
 fn made(metadata: PodMetadata) -> Made {
-    let PodMetadata { name, uid, deletion_timestamp } = metadata;
+    let PodMetadata { name, uid, deletion_timestamp, namespace: _ } = metadata;
     Made { name, uid, is_terminating: deletion_timestamp.is_some() }
 }
 

@@ -164,9 +164,15 @@ impl Worker {
     /// that a former leader made may still remove files, those of the next claim too if the volume were
     /// given free meanwhile.
     ///
-    /// It asks for a label in the namespace that is configured, where tenants make no pods. The pods of
-    /// another namespace, configured before, are not looked for: their deadline ends them.
+    /// It asks for a label. In the namespace that is configured, tenants make no pods. Those of another one, which was
+    /// configured before, are waited for: the permission to delete them went with it, and their deadline ends them.
     async fn remove_leftovers(&self, uid: &Uid) -> Result<(), String> {
+        let elsewhere = self.api.other_namespace(uid).await;
+        if let Some(namespace) = elsewhere.map_err(|trouble| wrapped(&trouble))? {
+            return Err(format!(
+                "old recycler pod found in namespace {namespace}, will retry later"
+            ));
+        }
         let begun = Instant::now();
         loop {
             let left = self.api.pods_of(uid).await.map_err(|trouble| wrapped(&trouble))?;

@@ -271,6 +271,25 @@ async fn a_pod_of_a_former_leader_is_removed_before_another_is_made() {
     running.stop().await;
 }
 
+/// Configured before, its pod may still remove files, those of the next owner too.
+#[tokio::test(start_paused = true)]
+async fn a_pod_of_a_former_namespace_is_waited_for() {
+    let server = server();
+    let mut left = leave_over(&server).await;
+    remove(&server, &left);
+    left["metadata"] = json!({"name": "left", "labels": left["metadata"]["labels"]});
+    send(&server, Method::Post, "/api/v1/namespaces/default/pods", left);
+    let running = Running::start(&server, ControllerMode::Full, None);
+    sleep(SOON * 30).await;
+    assert_eq!(pods(&server), [] as [Value; 0], "none is made beside it");
+    let waiting = "Recycle failed: old recycler pod found in namespace default, will retry later";
+    assert!(reported(&server, "VolumeFailedRecycle").iter().any(|reason| reason == waiting));
+    let status = json!({"status": {"phase": "Succeeded"}});
+    merge(&server, "/api/v1/namespaces/default/pods/left/status", status);
+    pod(&server).await;
+    running.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_volume_that_changes_before_its_pod_is_made_gets_none() {
     let server = server();

@@ -57,11 +57,12 @@ pub fn read(text: &str, file: &str) -> Result<Configuration, ConfigurationError>
     parsed.map_err(|problems| ConfigurationError { file: file.to_owned(), problems })
 }
 
-/// The defaults, under the profile that a file names which cannot be used otherwise: where it observes only, a mistake in
-/// another key must not begin to deny.
+/// The defaults, under the profile that a file names which cannot be used otherwise: where it observes only, a mistake
+/// elsewhere must not begin to deny. Of a file that is no YAML, the first line that sets the profile counts.
 pub fn defaults_under_profile(bytes: &[u8]) -> Configuration {
-    let text = document::text(bytes.to_vec()).ok();
-    let document = text.and_then(|text| document(&text).ok());
+    let text = String::from_utf8_lossy(bytes);
+    let line = || document(text.lines().find(|line| line.starts_with("profile:"))?).ok();
+    let document = document(&text).ok().or_else(line);
     document.map(|document| read::profile_alone(&document)).unwrap_or_default()
 }
 

@@ -252,10 +252,12 @@ mod tests {
             let watch = LiveConfiguration::start_polling(source, |read| read.policy, poll, report);
             watch.map(|watch| (watch, is_good))
         };
-        let observing = mode("forbid") + "profile: audit\n";
-        for wrong in [Some(mode("forbid")), Some(observing.clone()), Some(String::new()), None] {
-            // A mistake in another key does not begin to deny what its profile only observes.
-            let default = if wrong.as_ref() == Some(&observing) { Mode::Audit } else { rule.mode };
+        // A mistake elsewhere does not begin to deny what its profile only observes.
+        let observing = ["", "rules: {modes: {\n", "---\nkind: Config\n"]
+            .map(|more| Some(mode("forbid") + "profile: audit\n" + more));
+        let others = [Some(mode("forbid")), Some(String::new()), None];
+        for wrong in observing.iter().chain(&others) {
+            let default = if observing.contains(wrong) { Mode::Audit } else { rule.mode };
             match &wrong {
                 Some(text) => fs::write(&file, text).unwrap(),
                 None => fs::remove_file(&file).unwrap(),

@@ -32,12 +32,17 @@ pub(super) fn finding(subject: &InspectedInstallation) -> Result<Option<CheckRes
         let text = "you may not list validatingadmissionpolicies and their bindings";
         return Ok(Some(CheckResult::unknown(CHECK, text)));
     };
-    let (mut in_force, mut missing) = (Vec::new(), Vec::new());
+    let configuration = subject.configuration()?.unwrap_or_default();
+    let account = configuration.controller_beside_webhook();
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
     for AccountPolicy { name, without, is_wanted } in expected(subject)? {
         let [policy, binding] = [&policies, &bindings]
             .map(|list| list.iter().find(|object| object["metadata"]["name"] == name.as_str()));
-        if policy.zip(binding).is_some_and(|(policy, binding)| denies(policy, binding, &name)) {
-            in_force.push(name);
+        if policy
+            .zip(binding)
+            .is_some_and(|(policy, binding)| denies(policy, binding, (&name, account)))
+        {
+            found.push(name);
         } else if is_wanted || policy.is_some() || binding.is_some() {
             missing.push(format!("{name} is missing or edited, so that this account {without}"));
         }
@@ -49,8 +54,8 @@ pub(super) fn finding(subject: &InspectedInstallation) -> Result<Option<CheckRes
         );
         return Ok(Some(CheckResult::bad(CHECK, text)));
     }
-    let is_any = !in_force.is_empty();
-    Ok(is_any.then(|| CheckResult::good(CHECK, format!("in force: {}", in_force.join(", ")))))
+    let is_any = !found.is_empty();
+    Ok(is_any.then(|| CheckResult::good(CHECK, format!("{} deny", found.join(", ")))))
 }
 
 fn expected(subject: &InspectedInstallation) -> Result<[AccountPolicy; 2], Failure> {
@@ -75,22 +80,32 @@ fn expected(subject: &InspectedInstallation) -> Result<[AccountPolicy; 2], Failu
     ])
 }
 
-/// Returns whether the binding has what the policy finds denied, for every request.
-fn denies(policy: &Value, binding: &Value, name: &str) -> bool {
-    let actions = binding["spec"]["validationActions"].as_array();
-    policy["spec"]["failurePolicy"] == "Fail"
-        && policy["spec"]["validations"].as_array().is_some_and(|all| !all.is_empty())
-        && binding["spec"]["policyName"] == name
+/// Returns whether what the policy finds in the requests of the account is denied. What it looks for is the chart's and not
+/// compared.
+fn denies(policy: &Value, binding: &Value, (name, account): (&str, &str)) -> bool {
+    let (policy, binding) = (&policy["spec"], &binding["spec"]);
+    let of_account = format!("request.userInfo.username == '{account}'");
+    let has_validations = policy["validations"].as_array().is_some_and(|all| !all.is_empty());
+    let actions = binding["validationActions"].as_array();
+    policy["failurePolicy"] == "Fail"
+        && policy["matchConditions"].as_array().is_some_and(|all| {
+            all.len() == 1 && all.iter().all(|one| one["expression"] == of_account.as_str())
+        })
+        && leaves_nothing_out(&policy["matchConstraints"])
+        && has_validations
+        && binding["policyName"] == name
         && actions.is_some_and(|actions| actions.contains(&json!("Deny")))
-        && binding["spec"].get("matchResources").is_none_or(is_empty_match)
+        && binding.get("matchResources").is_none_or(|resources| {
+            resources.get("resourceRules").is_none() && leaves_nothing_out(resources)
+        })
 }
 
-/// Returns whether it leaves nothing out. The API server fills in empty selectors.
-fn is_empty_match(resources: &Value) -> bool {
-    ["resourceRules", "excludeResourceRules"].iter().all(|key| resources.get(key).is_none())
-        && ["namespaceSelector", "objectSelector"]
-            .iter()
-            .all(|key| resources.get(key).is_none_or(|selector| *selector == json!({})))
+/// Returns whether it selects every object of its rules. The API server fills in empty selectors.
+fn leaves_nothing_out(resources: &Value) -> bool {
+    let is_empty = |key| resources.get(key).is_none_or(|selector| *selector == json!({}));
+    resources.get("excludeResourceRules").is_none()
+        && is_empty("namespaceSelector")
+        && is_empty("objectSelector")
 }
 
 /// Those of a kind that are the controller's; nothing if they may not be listed.

@@ -59,8 +59,8 @@ pub(super) fn replicas(subject: &InspectedInstallation) -> Result<CheckResult, F
         0 => CheckResult::bad(
             CHECK,
             format!(
-                "no replica of service {namespace}/{name} is ready; webhooks with failurePolicy Fail deny while a pod exists \
-                 that has answered, and everything else is admitted without a review; look at its pods"
+                "no replica of service {namespace}/{name} is ready; what webhooks would evaluate is denied where they fail \
+                 closed, and admitted without a review elsewhere; look at its pods"
             ),
         ),
         1 => CheckResult::good(CHECK, "1 is ready; while it restarts no review is answered"),

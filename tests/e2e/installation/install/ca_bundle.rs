@@ -77,10 +77,7 @@ fn the_account_of_the_certificates_changes_ca_bundle_only() {
 fn the_doctor_sees_that_the_account_is_not_held(site: &Site) {
     site.await_closed();
     let (is_well, report) = doctor(site, &[]);
-    assert!(
-        is_well && report.contains("in force: bindery-answering, bindery-ca-bundle"),
-        "{report}"
-    );
+    assert!(is_well && report.contains("bindery-answering, bindery-ca-bundle deny"), "{report}");
     let binding = |name: &str| {
         format!("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/{name}")
     };
@@ -89,9 +86,16 @@ fn the_doctor_sees_that_the_account_is_not_held(site: &Site) {
     let (is_well, report) = doctor(site, &[]);
     let found = "bindery-answering is missing or edited, so that this account may create any";
     assert!(!is_well && report.contains(found), "{report}");
+    let found = "bindery-ca-bundle is missing or edited, so that this account may send admission";
+    let policy =
+        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/bindery-ca-bundle";
+    let never =
+        json!({"spec": {"matchConditions": [{"name": "own-account", "expression": "false"}]}});
+    site.plane.request(ADMIN, Method::PATCH, policy, Body::merge_patch(&never)).expect_ok();
+    let (is_well, report) = doctor(site, &[]);
+    assert!(!is_well && report.contains(found), "{report}");
     let path = binding("bindery-ca-bundle");
     site.plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
     let (is_well, report) = doctor(site, &[]);
-    let found = "bindery-ca-bundle is missing or edited, so that this account may send admission";
     assert!(!is_well && report.contains(found), "{report}");
 }

@@ -19,6 +19,7 @@ commit=$(git merge-base HEAD "$base") || {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/old/$manifests" "$work/none"
+new=$manifests
 if [[ -n $(git ls-tree "$commit" -- "$manifests") ]]; then
 	git archive "$commit" "$manifests" | tar -x -C "$work/old"
 	[[ -e $manifests ]] || new=$work/none
@@ -26,4 +27,4 @@ elif [[ ! -e $manifests ]]; then
 	echo "$manifests exists neither here nor in $base; name the folder with the manifests." >&2
 	exit 2
 fi
-"$bindery" check -R -f "${new-$manifests}" --old "$work/old/$manifests" "$@"
+"$bindery" check -R -f "$new" --old "$work/old/$manifests" "$@"

@@ -190,6 +190,8 @@ fn alerts_look_where_the_service_monitor_reads() {
                 &["=\"rel-bindery-local-metrics\""][..]
             } else if expression.contains("bindery_scan_") {
                 &["=\"rel-bindery-reporter-metrics\""][..]
+            } else if expression.contains("bindery_configuration_") {
+                &["=~\"rel-bindery(-controller|-reporter)?-metrics\""][..]
             } else {
                 &["=\"rel-bindery-metrics\"", "=~\"rel-bindery(-controller)?-metrics\""]
             };

@@ -11,7 +11,9 @@ SUITES := $(filter-out browser chart e2e,$(patsubst tests/%/main.rs,%,$(wildcard
 # The webhook denying and mutating, the controller binding, then a local disk cleaned between two tenants, without a cluster.
 # ARGS=--serve keeps the webhook up.
 demo:
-	cargo run --locked --quiet -p bindery-sim -- $(ARGS)
+	@# The first build takes minutes, in which cargo says what it does.
+	cargo build --locked -p bindery-sim --bins
+	@cargo run --locked --quiet -p bindery-sim -- $(ARGS)
 
 # What each change has to pass, with the time that each step took. Left to the soak: browser, mutants, versions, and the full
 # counts of histories, installation and peers.

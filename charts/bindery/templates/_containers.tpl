@@ -122,8 +122,8 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
 {{- end -}}
 
 {{/*
-Where probes and metrics of a pod are served: (list root component). In the network of the node they are every neighbour's to
-read: where nothing scrapes them, only the node itself reaches them.
+Where probes and metrics of a pod are served: (list root component). In the network of the node every neighbour can
+read them: where nothing scrapes them, only the node itself reaches them.
 */}}
 {{- define "bindery.healthAddress" -}}
 {{- if eq (include "bindery.isHealthLocal" .) "true" -}}

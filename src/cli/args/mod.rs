@@ -165,8 +165,7 @@ pub struct WebhookArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Used instead of a configuration that is wrong when the process starts; if this is missing or wrong too, the defaults
-    /// under the profile that the wrong one names. Without it, a wrong configuration ends the
-    /// process.
+    /// under the profile that the wrong one names. Without it, a wrong configuration ends the process.
     #[arg(long, value_name = "FILE", requires = "config")]
     pub config_last_good: Option<PathBuf>,
     /// Threads that answer AdmissionReviews.
@@ -256,8 +255,7 @@ pub struct ControllerArgs {
     #[arg(long, value_name = "NAME", requires = "config")]
     pub config_map: Option<String>,
     /// Used instead of a configuration that is wrong when the process starts; if this is missing or wrong too, the defaults
-    /// under the profile that the wrong one names. Without it, a wrong configuration ends the
-    /// process.
+    /// under the profile that the wrong one names. Without it, a wrong configuration ends the process.
     #[arg(long, value_name = "FILE", requires = "config")]
     pub config_last_good: Option<PathBuf>,
     /// `ConfigMap`, in the namespace of the Lease, that the leader keeps the last good configuration in. It must exist.

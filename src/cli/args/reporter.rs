@@ -32,8 +32,7 @@ pub struct ReporterArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Used instead of a configuration that is wrong when the process starts; if this is missing or wrong too, the defaults
-    /// under the profile that the wrong one names. Without it, a wrong configuration ends the
-    /// process.
+    /// under the profile that the wrong one names. Without it, a wrong configuration ends the process.
     #[arg(long, value_name = "FILE", requires = "config")]
     pub config_last_good: Option<PathBuf>,
     /// Address of the plain port with /livez, /readyz and /metrics.

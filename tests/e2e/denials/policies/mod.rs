@@ -55,7 +55,8 @@ pub(crate) fn apply(plane: &Plane, modes: &BTreeMap<&str, Mode>) -> Vec<Value> {
 /// The same with more arguments of the command.
 fn apply_with(plane: &Plane, modes: &BTreeMap<&str, Mode>, more: &[&str]) -> Vec<Value> {
     let items = generated(modes, more);
-    for item in &items {
+    // Backwards: the first is what is awaited.
+    for item in items.iter().rev() {
         create(plane, item);
     }
     items
@@ -109,7 +110,10 @@ fn path_of(item: &Value) -> String {
     format!("{GROUP}/{collection}/{}", item["metadata"]["name"].as_str().unwrap())
 }
 
-/// Waits until a policy denies: the API server takes in all of them together.
+/// Waits until the policy that was created last denies: once a second, the API server takes in all that its watches have
+/// brought until then, which may be in the middle of them.
+///
+/// Kubernetes: `plugin/policy/generic/policy_source.go`, `refreshPolicies`.
 fn await_force(stage: &mut Stage<'_>) {
     stage.set("pair pv-probe db/probe 1Gi RWO");
     eventually("the policies are in force", Duration::from_secs(30), || {

@@ -51,7 +51,8 @@ fn apply(plane: &Plane) {
     let output = Command::new(env!("CARGO_BIN_EXE_bindery")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let list: Value = serde_json::from_slice(&output.stdout).unwrap();
-    for item in list["items"].as_array().unwrap() {
+    // Backwards: the first is what is awaited.
+    for item in list["items"].as_array().unwrap().iter().rev() {
         let collection = match item["kind"].as_str().unwrap() {
             "MutatingAdmissionPolicy" => "mutatingadmissionpolicies",
             "MutatingAdmissionPolicyBinding" => "mutatingadmissionpolicybindings",

@@ -37,8 +37,7 @@ fn policies_deny_where_nothing_runs() {
     site.helm(&["install", NAME, CHART, "-n", NAME, "--set", &values]);
     bind_a_pair(site.plane);
     await_denial(site.plane);
-    let created = create_unclaimed(site.plane);
-    assert!(is_denied(&created, "prebind-incomplete"), "{created}");
+    until_denied("prebind-incomplete", || create_unclaimed(site.plane));
     let pods = site.plane.get(ADMIN, "/api/v1/pods").expect_ok();
     assert_eq!(pods["items"], json!([]));
     for kind in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"] {
@@ -137,10 +136,16 @@ fn is_denied(reply: &Reply, rule: &str) -> bool {
     matches!(reply.code, 403 | 422) && is_by_policy && reply.text.contains(&format!("[{rule}] "))
 }
 
-/// Waits until the policy denies: the API server takes in all of them together.
+/// Waits until the policy of guard denies.
 fn await_denial(plane: &Plane) {
-    eventually("the policies are in force", Duration::from_secs(30), || {
-        let reply = delete_bound(plane);
-        if is_denied(&reply, "bound-volume-delete") { Ok(()) } else { Err(reply.to_string()) }
+    until_denied("bound-volume-delete", || delete_bound(plane));
+}
+
+/// Waits until a policy denies a request by this rule. Each policy is waited for: the API server may take in some of them a
+/// second before the others.
+fn until_denied(rule: &str, request: impl Fn() -> Reply) {
+    eventually(&format!("{rule} is in force"), Duration::from_secs(30), || {
+        let reply = request();
+        if is_denied(&reply, rule) { Ok(()) } else { Err(reply.to_string()) }
     });
 }

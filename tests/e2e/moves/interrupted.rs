@@ -85,9 +85,11 @@ fn each_of_them_is_resumed_beside_the_controller_that_binds() {
 /// The writes of a move.
 const WRITES: usize = 5;
 
-/// Every place at which a command can be cut off.
+/// The places at which a command of so many writes is cut off. Without `--full`, an answer is lost only where nothing is left
+/// to write: after any other, the API server holds what it holds when it is away after that write.
 pub(super) fn cuts(writes: usize) -> impl Iterator<Item = Trouble> {
-    (0..writes).map(Trouble::AwayAfterWrites).chain((1..=writes).map(Trouble::LostAnswer))
+    let first_lost = if extent().is_full { 1 } else { writes };
+    (0..writes).map(Trouble::AwayAfterWrites).chain((first_lost..=writes).map(Trouble::LostAnswer))
 }
 
 /// Runs the command until it is cut off.

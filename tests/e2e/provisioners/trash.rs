@@ -37,7 +37,7 @@ trash:
 const RECORD: &str = "/metadata/annotations/bindery.dev~1trash";
 
 pub(super) fn a_deleted_claim_leaves_its_disk_in_the_trash() {
-    for beside in [Beside::Strict, Beside::Full] {
+    for beside in Beside::due(&[Beside::Strict, Beside::Full]) {
         let (peers, policy) = beside.parts();
         let plane = Plane::start(peers).unwrap_or_else(|error| panic!("{error}"));
         let folder = tempfile::tempdir().unwrap();

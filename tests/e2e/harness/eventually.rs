@@ -6,9 +6,16 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two probes. A probe costs the API server about a millisecond, so this keeps a waiting case
-/// under a tenth of a core and adds little to its time.
+/// Between two probes, where nothing is known of how long it takes.
 const PAUSE: Duration = Duration::from_millis(25);
+
+/// The part of the time waited so far after which the next probe follows: what takes long is asked for less often, and no wait
+/// gets more than a twentieth longer. A probe costs the API server about a millisecond, which cases that run lack.
+const PART: u32 = 20;
+
+/// The shortest and the longest time between two probes. What lasts a second is seen however long it was waited for.
+const SHORTEST: Duration = Duration::from_millis(10);
+const LONGEST: Duration = Duration::from_millis(100);
 
 /// Probes until `probe` answers `Ok`, and returns that. An `Err` says what was seen instead.
 /// Panics after `within`, with `what` and the last observation: this is how a case fails.
@@ -34,7 +41,9 @@ pub(crate) fn poll<T>(
         match probe() {
             Ok(found) => return Ok(found),
             Err(last) if start.elapsed() >= within => return Err(last),
-            Err(_) => pause(),
+            Err(_) => {
+                thread::park_timeout((start.elapsed() / PART).clamp(SHORTEST, LONGEST));
+            }
         }
     }
 }

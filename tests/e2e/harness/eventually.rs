@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// The part of the time waited so far after which the next probe follows: what takes long is asked for less often, and no wait
-/// gets more than a twentieth longer. A probe costs the API server about a millisecond, which cases that run lack.
+/// gets more than a twentieth longer. A probe costs the API server about a millisecond, which the cases beside it wait for.
 const PART: u32 = 20;
 
 /// The shortest and the longest time between two probes. What lasts a second is seen however long it was waited for.

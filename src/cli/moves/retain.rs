@@ -10,7 +10,7 @@ use crate::cli::args::RetainArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::input::cluster::ClusterClient;
 use crate::cli::output::{print, readable};
-use crate::model::annotations::TRASH;
+use crate::model::annotations::{IMPORT, MOVE, TRASH};
 use crate::model::{ClaimKey, ReclaimPolicy};
 use crate::move_runner::{MoveRequests, StoredVolume, Written};
 
@@ -87,7 +87,8 @@ async fn retain(requests: &MoveRequests, stored: &StoredVolume) -> Result<(), Fa
     let moved = &stored.moved;
     let name = moved.name.as_str();
     let annotations = &stored.object["metadata"]["annotations"];
-    if moved.policy == ReclaimPolicy::Retain && annotations.get(TRASH).is_none() {
+    let names_another = [TRASH, IMPORT, MOVE].iter().any(|key| annotations.get(key).is_some());
+    if moved.policy == ReclaimPolicy::Retain && !names_another {
         return print(&readable(&format!("  ✓ PV {name} has reclaim policy Retain already\n")));
     }
     match requests.patch_volume(&moved.name, &patch(stored)).await? {
@@ -100,7 +101,11 @@ async fn retain(requests: &MoveRequests, stored: &StoredVolume) -> Result<(), Fa
 
 fn patch(stored: &StoredVolume) -> Value {
     let (uid, version) = (stored.moved.uid.to_string(), stored.moved.version.to_string());
-    let annotations = no_record();
+    // The mark of an import that has not ended, and the journal of another volume, name a policy too.
+    let mut annotations = no_record();
+    for key in [IMPORT, MOVE] {
+        annotations[key] = Value::Null;
+    }
     json!({
         "metadata": {"uid": uid, "resourceVersion": version, "annotations": annotations},
         "spec": {"persistentVolumeReclaimPolicy": "Retain"},

@@ -1,5 +1,7 @@
 //! Reads what the beginning of a move depends on.
 
+use serde_json::json;
+
 use super::error::MoveError;
 use super::requests::{MoveRequests, Permission, StoredClaim, StoredVolume};
 use crate::api::moves::{claim_copy, claim_from, claim_manifest, replacement_manifest};
@@ -164,18 +166,18 @@ async fn missing_permissions(
     Ok(missing)
 }
 
-/// Why the API server would not create the claim. While another claim has the volume, it is asked without the name of the
-/// volume.
+/// Why the API server would not create the claim.
 async fn creation_denial(
     requests: &MoveRequests,
     stored: &StoredVolume,
     holder: Option<&StoredClaim>,
     target: &ClaimKey,
 ) -> Result<Option<String>, MoveError> {
-    let manifest = match holder {
+    let mut manifest = match holder {
         Some(holder) => claim_manifest(&claim_copy(&holder.object), target),
         None => claim_from(&stored.object, &stored.moved.name, target),
     };
+    manifest["spec"]["volumeName"] = json!(stored.moved.name.as_str());
     let denial = requests.creation_denial(target, &manifest).await?;
     // In its own namespace, the new claim takes the place of the former one in the quota.
     let leaves_room = holder.is_some_and(|holder| holder.claim.key.namespace == target.namespace);

@@ -11,6 +11,7 @@ use super::requests::{
     unreadable, volume_text, written,
 };
 use crate::api::claim::claim;
+use crate::api::moves::is_for_its_volume;
 use crate::api::node::node;
 use crate::api::pods::any_pod;
 use crate::client::request::escaped;
@@ -125,12 +126,28 @@ impl MoveRequests {
         }
     }
 
-    /// Returns why the API server would not create a claim; nothing if it would.
+    /// Returns why the API server would not create a claim that names a volume; nothing if it would, once the volume is there
+    /// and no other claim has it.
     ///
     /// # Errors
     ///
     /// There was no answer.
     pub async fn creation_denial(
+        &self,
+        key: &ClaimKey,
+        manifest: &Value,
+    ) -> Result<Option<String>, MoveError> {
+        let denial = self.claim_denial(key, manifest).await?;
+        if !denial.as_deref().is_some_and(is_for_its_volume) {
+            return Ok(denial);
+        }
+        // What else would deny it was not asked.
+        let mut without_volume = manifest.clone();
+        without_volume["spec"]["volumeName"] = Value::Null;
+        self.claim_denial(key, &without_volume).await
+    }
+
+    async fn claim_denial(
         &self,
         key: &ClaimKey,
         manifest: &Value,

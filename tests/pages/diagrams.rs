@@ -87,6 +87,7 @@ const LIFE: [Edge; 10] = [
             "bound-volume-node-affinity",
             "bound-volume-annotations",
             "bound-volume-reclaim-policy",
+            "move-record",
             "bound-volume-mount-options",
             "bound-volume-labels",
             "bound-volume-attributes-class",

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use bindery::rules::mutations::all_on;
 use hyper::Method;
 use serde_json::{Value, json};
 
 use super::interrupted::cuts;
-use super::scene::{PATIENCE, Printed, Scene, bindery};
+use super::scene::{PATIENCE, Printed, Scene, bindery, strict};
 use crate::eventually::eventually;
 use crate::installed::{Installed, Registered};
 use crate::plane::persona::ADMIN;
@@ -345,10 +344,13 @@ fn our_own_rules_pass_an_import() {
     let file = clusters.file("export.json");
     let objects = [&*format!("ns/{}", clusters.namespace()), "--hand-over", "--format", "json"];
     clusters.export(&file, &objects).expect_ok();
-    let _installed = Installed::under(all_on(), &clusters.other, Registered::Everything);
+    let _installed = Installed::under(strict(), &clusters.other, Registered::Everything);
     let probe = json!({
         "metadata": {"name": "probe"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": clusters.namespace(),
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
     });
     let claims = format!("/api/v1/namespaces/{}/persistentvolumeclaims", clusters.namespace());
     clusters.create(&claims, &probe);

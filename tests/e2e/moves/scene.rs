@@ -4,6 +4,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use bindery::config;
+use bindery::rules::Policy;
+use bindery::rules::mutations::all_on;
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -16,6 +19,15 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The annotations of a move on a volume.
 pub(super) const MOVE: &str = "/metadata/annotations/bindery.dev~1move";
+
+/// The configuration in which every rule that can deny denies.
+pub(super) const STRICT: &str = "apiVersion: bindery.dev/v1\nkind: Config\nprofile: strict\n";
+
+/// What it says, with every mutation.
+pub(super) fn strict() -> Policy {
+    let read = config::read_bytes(STRICT.as_bytes(), "strict").unwrap();
+    Policy { modes: read.policy.modes, ..all_on() }
+}
 
 /// A namespace with claims, and another one.
 pub(super) struct Scene<'a> {

@@ -1,14 +1,13 @@
 //! What `--dry-run` shows of a move: `check` judges it as the webhook does, and it is what is written.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
-use std::{env, fs, process};
 
-use bindery::rules::mutations::all_on;
 use hyper::Method;
 use serde_json::{Map, Value, json};
 
-use super::scene::Scene;
+use super::scene::{STRICT, Scene, strict};
 use crate::installed::{Installed, Registered};
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane, claim_path, volume_path};
@@ -28,7 +27,7 @@ fn check_judges_what_a_move_shows_and_it_writes_just_that() {
     scene.delete("kept");
     let terminating = volume_path(&scene.objects.name("terminating"));
     plane.request(ADMIN, Method::DELETE, &terminating, Body::none()).expect_ok();
-    let _installed = Installed::under(all_on(), &plane, Registered::Everything);
+    let _installed = Installed::under(strict(), &plane, Registered::Everything);
     scene.await_rules("one");
     let moved = format!("pvc/{to}/one");
     let volume = format!("pv/{}", scene.objects.name("terminating"));
@@ -56,11 +55,12 @@ fn shown(scene: &Scene<'_>, command: &[&str]) -> Vec<Value> {
 /// What `check` prints about reviews, and its exit code.
 fn checked(scene: &Scene<'_>, reviews: &[Value]) -> (Option<i32>, String) {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": reviews});
-    let file =
-        env::temp_dir().join(format!("{}-{}.json", scene.objects.namespace(), process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let (file, config) = (folder.path().join("reviews.json"), folder.path().join("strict.yaml"));
     fs::write(&file, list.to_string()).unwrap();
-    let printed = scene.bindery(&["check", "-f", path(&file), "--live", "cluster"]);
-    fs::remove_file(&file).unwrap();
+    fs::write(&config, STRICT).unwrap();
+    let judged = ["-f", path(&file), "--live", "cluster", "--config", path(&config)];
+    let printed = scene.bindery(&[&["check"], &judged[..]].concat());
     (printed.code, printed.text + &printed.errors)
 }
 

@@ -4,9 +4,10 @@ use hyper::Method;
 use serde_json::{Value, json};
 
 use super::interrupted::{cut_off, cuts};
-use super::scene::{PATIENCE, Scene};
+use super::scene::{PATIENCE, Scene, strict};
 use super::trash::{Binder, Trash};
 use crate::eventually::eventually;
+use crate::installed::{Installed, Registered};
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane, claim_path, volume_path};
 use crate::proxy::{Proxy, Trouble};
@@ -34,6 +35,27 @@ fn a_deleted_volume_is_created_again_and_gets_its_claim() {
     rescued_by_label(&scene, &trash);
     let none = scene.bindery(&["rescue", "pv/none"]).expect_failed(1);
     assert!(none.contains("nothing is recorded of it"), "{none}");
+    our_own_rules_pass_it(&scene, &trash);
+}
+
+/// Its former policy is Delete, which comes back to a bound volume in the end.
+fn our_own_rules_pass_it(scene: &Scene<'_>, trash: &Trash<'_>) {
+    let volume = scene.objects.name("ruled");
+    for name in ["ruled", "kept"] {
+        scene.pair(name);
+    }
+    trash.until_held(&volume);
+    trash.until(&volume, "it has the copy", |volume| volume.pointer(COPY).is_some());
+    scene.delete("ruled");
+    trash.until_in_trash(&volume);
+    delete_volume(scene, "ruled");
+    let rescue = ["rescue", &format!("pv/{volume}"), "--installation", "default/bindery"];
+    until_recorded(scene, &rescue);
+    let _installed = Installed::under(strict(), scene.plane, Registered::Everything);
+    scene.await_rules("kept");
+    let printed = scene.bindery(&rescue).expect_ok();
+    assert!(printed.contains("has reclaim policy Delete"), "{printed}");
+    trash.until_held(&volume);
 }
 
 /// Its claim was deleted, and then a person deleted the volume, which was held.

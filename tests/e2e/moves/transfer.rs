@@ -2,11 +2,10 @@
 
 use std::time::Instant;
 
-use bindery::rules::mutations::all_on;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::scene::{PATIENCE, Scene};
+use super::scene::{MOVE, PATIENCE, Scene, strict};
 use crate::controller::{Controller, Election};
 use crate::eventually::eventually;
 use crate::installed::{Installed, Registered};
@@ -160,7 +159,16 @@ fn our_own_rules_pass_every_step_and_deny_the_sequence_by_hand() {
     for name in ["one", "two"] {
         scene.pair(name);
     }
-    let _installed = Installed::under(all_on(), &plane, Registered::Everything);
+    scene.pair_with("recycled", "Recycle");
+    let selected = json!({"metadata": {"labels": {"disk": "fast"}}});
+    let selector = json!({"spec": {"selector": {"matchLabels": {"disk": "fast"}}}});
+    scene.objects.bound_pair("selected", &selected, &selector);
+    scene.objects.bound_pair(
+        "large",
+        &json!({"spec": {"capacity": {"storage": "1Ti"}}}),
+        &json!({}),
+    );
+    let _installed = Installed::under(strict(), &plane, Registered::Everything);
     // By hand: the PV is pointed at the new claim while the former one has it, or at none.
     let path = volume_path(&scene.objects.name("one"));
     scene.await_rules("one");
@@ -173,6 +181,18 @@ fn our_own_rules_pass_every_step_and_deny_the_sequence_by_hand() {
     scene.bindery(&["swap", "pvc/one", "pvc/two", "-n", from]).expect_ok();
     scene.expect_moved("one", from, "two", "Delete");
     scene.expect_moved("two", from, "one", "Delete");
+    for name in ["recycled", "large"] {
+        scene.bindery(&["transfer", &format!("pvc/{from}/{name}"), "--to", to]).expect_ok();
+        scene.bindery(&["undo", &format!("pvc/{to}/{name}")]).expect_ok();
+    }
+    scene.expect_moved("recycled", from, "recycled", "Recycle");
+    // What they deny of the new claim is reported before the former one is deleted.
+    let selected = ["transfer", &format!("pvc/{from}/selected"), "--to", to];
+    let errors = scene.bindery(&selected).expect_failed(1);
+    assert!(errors.contains("[ignored-by-prebind]"), "{errors}");
+    let claim = scene.plane.get(ADMIN, &claim_path(from, "selected")).expect_ok();
+    assert_eq!(claim["status"]["phase"], "Bound", "{claim}");
+    assert_eq!(scene.volume("selected").pointer(MOVE), None, "it has not begun");
 }
 
 /// The claim of a replica that its StatefulSet would create again.

@@ -91,7 +91,8 @@ pub const MOVE_UNDONE: &str = "bindery.dev/move-undone";
 pub const FORMER_CLAIM: &str = "bindery.dev/former-claim";
 /// Ours, on a volume: name and uid of the volume in whose place it was made, because that one was being deleted.
 pub const REPLACES: &str = "bindery.dev/replaces";
-/// Ours, on a volume: the uid of the deleted volume from whose record it was created again, until its move is recorded.
+/// Ours, on a volume: the uid of the deleted volume from whose record it was created again, and the reclaim policy that the
+/// record names, until its move is recorded.
 pub const RECREATED: &str = "bindery.dev/recreated";
 /// Ours, on a volume: the trash record.
 pub const TRASH: &str = "bindery.dev/trash";
@@ -181,6 +182,8 @@ pub fn read_as(key: &str) -> ReadAs {
         | PROVISIONER_NOTE
         | ALLOWED_NAMESPACES
         | MOVE
+        | IMPORT
+        | RECREATED
         | TRASH
         | TRASH_SOFT => ReadAs::Named,
         _ if key.starts_with(VOLUME_PREFIX)

@@ -1,5 +1,6 @@
 //! Giving a bound volume the policy Delete.
 
+use super::judging::restored_policy::is_restored;
 use super::prelude::*;
 use super::released_volume_policy::harmless;
 use crate::model::ReclaimPolicy;
@@ -10,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     request_types: RequestTypes::of(&[RequestType::advise(Resource::Volumes, Operation::Update)]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
-        hazard: "The reclaim policy of a bound PV is changed to Delete.",
+        hazard: "The reclaim policy of a bound PV is changed to Delete, and no move or import of it ends with that.",
         consequence: "Nothing happens at once. When the PVC or its namespace is deleted, the data is deleted with \
             it.",
         instead: "Keep Retain for data that you cannot restore. Remove PV and storage by hand when they are no \
@@ -20,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
         &[PolicyText {
             violations: &[PolicyViolation {
                 found: "variables.isBound && variables.oldPolicy != variables.newPolicy && variables.newPolicy == \
-                    'Delete'",
+                    'Delete' && !variables.isRestored",
                 sentence: "persistentVolumeReclaimPolicy of bound PV \"{name}\" would become Delete; its data would \
                     be deleted with PVC \"{claim}\"; {harmlessPolicy}, or make sure that there is a copy",
             }],
@@ -39,13 +40,16 @@ pub(super) static RULE: Rule = Rule {
         Example::new("labelling a bound PV whose policy is Delete")
             .given("pair pv-a db/data 10Gi RWO policy=Delete")
             .merges("pv/pv-a", LABEL),
+        Example::new("ending a move with the policy that the PV had before")
+            .given(MOVING)
+            .merges("pv/pv-a", END_MOVE),
     ],
     check,
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some((old, new)) = change.volume_update() else { return Vec::new() };
-    if old.policy == new.policy || new.policy != ReclaimPolicy::Delete {
+    if old.policy == new.policy || new.policy != ReclaimPolicy::Delete || is_restored(old, new) {
         return Vec::new();
     }
     let Some((key, dependency)) = bound(old, evidence) else { return Vec::new() };

@@ -51,6 +51,7 @@ rules! {
     released_volume_policy
     status_forgery
     trash_record
+    move_record
     foreign_namespace_volume
     foreign_namespace_binding
     namespace_tenant_label

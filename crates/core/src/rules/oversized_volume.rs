@@ -2,6 +2,7 @@
 
 use super::judging::prebind::{Prebind, REQUEST_TYPES, Side, prebinds};
 use super::prelude::*;
+use crate::model::annotations::MOVE;
 
 pub(super) static RULE: Rule = Rule {
     id: "oversized-volume",
@@ -51,7 +52,10 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let most = change.parameters.max_waste;
     let is_wasted = |prebind: &Prebind<'_>| {
         let asked = prebind.claim.request.rounded_up_units();
-        prebind.volume.capacity.rounded_up_units() > asked.saturating_mul(i128::from(most.get()))
+        // A move gives the volume to a copy of the claim that had it.
+        !prebind.volume.annotations.has(MOVE)
+            && prebind.volume.capacity.rounded_up_units()
+                > asked.saturating_mul(i128::from(most.get()))
     };
     let prebinds = match prebinds(change, evidence) {
         Ok(prebinds) => prebinds,

@@ -1,5 +1,6 @@
 //! The reclaim policy Recycle.
 
+use super::judging::restored_policy::is_restored;
 use super::prelude::*;
 use crate::binding::share_files;
 use crate::model::{ReclaimPolicy, Volume};
@@ -17,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
         ..RuleOptions::DEFAULT
     },
     page: Page {
-        hazard: "A PV gets the reclaim policy Recycle.",
+        hazard: "A PV gets the reclaim policy Recycle, other than at the end of a move that found it.",
         consequence: "When its PVC is deleted, a pod deletes every file under the share, even those of other PVs. The next \
             PVC finds what the pod could not delete. Kubernetes has deprecated it, and recycles NFS and \
             hostPath volumes only; others become Failed.",
@@ -26,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
     policy: PolicyForm::Exact(&[PolicyText {
         violations: &[PolicyViolation {
             found: "variables.newPolicy == 'Recycle' && (request.operation == 'CREATE' || variables.oldPolicy != \
-                variables.newPolicy)",
+                variables.newPolicy && !variables.isRestored)",
             sentence: "persistentVolumeReclaimPolicy of PV \"{name}\" would be Recycle; when its PVC is deleted, a \
                 pod deletes every file on it; use Retain, or a StorageClass whose driver deletes PVs",
         }],
@@ -59,7 +60,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let differs = |old: &Volume, new: &Volume| old.policy != new.policy;
+    let differs = |old: &Volume, new: &Volume| old.policy != new.policy && !is_restored(old, new);
     let new = change.volume().and_then(|volume| volume.created_or(differs));
     let recycled = new.filter(|new| new.policy == ReclaimPolicy::Recycle);
     recycled.map(|new| violation(new, "would be", evidence)).into_iter().collect()

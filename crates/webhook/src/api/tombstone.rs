@@ -104,7 +104,7 @@ impl TombstoneRecord {
     pub fn manifest(&self, is_claim_there: bool) -> Value {
         // Once more: it may have been changed where it is recorded.
         let mut volume = portable_volume(&self.volume);
-        volume["metadata"]["annotations"][RECREATED] = json!(self.uid);
+        volume["metadata"]["annotations"][RECREATED] = json!(self.mark());
         if let (true, Some(uid)) = (is_claim_there, &self.claim_uid) {
             volume["spec"]["claimRef"]["uid"] = json!(uid);
         }
@@ -113,7 +113,11 @@ impl TombstoneRecord {
 
     /// Returns whether `volume` (its JSON) was created again from this record, and its move is not recorded yet.
     pub fn is_source_of(&self, volume: &Value) -> bool {
-        volume["metadata"]["annotations"][RECREATED] == self.uid
+        volume["metadata"]["annotations"][RECREATED] == self.mark()
+    }
+
+    fn mark(&self) -> String {
+        format!("{} {}", self.uid, self.reclaim_policy)
     }
 
     /// Returns whether it is of the storage of `volume`, or of its name.
@@ -163,7 +167,7 @@ mod tests {
         assert_eq!(read.claim_copy(), Some(&copy));
         assert_eq!(read.policy(), ReclaimPolicy::Retain);
         let manifest = read.manifest(false);
-        assert_eq!(manifest["metadata"]["annotations"], json!({RECREATED: "v1"}));
+        assert_eq!(manifest["metadata"]["annotations"], json!({RECREATED: "v1 Retain"}));
         assert_eq!(manifest["spec"]["claimRef"].get("uid"), None);
         assert_eq!(manifest["spec"]["csi"]["volumeHandle"], "vol-1");
         assert_eq!(read.manifest(true)["spec"]["claimRef"]["uid"], "c1");

@@ -38,6 +38,13 @@ pub const POLICY_RETAIN: &str = r#"{"spec":{"persistentVolumeReclaimPolicy":"Ret
 /// Sets the reclaim policy.
 pub const POLICY_RECYCLE: &str = r#"{"spec":{"persistentVolumeReclaimPolicy":"Recycle"}}"#;
 
+/// A PV whose move from one PVC to another has come to its last write, which restores the policy Delete.
+pub const MOVING: &str = r#"pair pv-a db/data 10Gi RWO annotation=bindery.dev/move:{"volumeUid":"a0000000-0000-4000-8000-000000000000","reclaimPolicy":"Delete","claim":{"namespace":"old","name":"data","uid":"dead0000-0000-4000-8000-000000000000"},"to":{"namespace":"db","name":"data"},"begunOn":"7"}"#;
+/// The last write of that move.
+pub const END_MOVE: &str = r#"{"metadata":{"annotations":{"bindery.dev/move":null}},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#;
+/// Records that the PV moves to another PVC and had the policy Delete before, and sets Retain.
+pub const BEGIN_MOVE: &str = r#"{"metadata":{"annotations":{"bindery.dev/move":"{\"volumeUid\":\"a0000000-0000-4000-8000-000000000000\",\"reclaimPolicy\":\"Delete\",\"claim\":{\"namespace\":\"db\",\"name\":\"data\",\"uid\":\"{uid:db/data}\"},\"to\":{\"namespace\":\"qa\",\"name\":\"data\"},\"begunOn\":\"7\"}"}},"spec":{"persistentVolumeReclaimPolicy":"Retain"}}"#;
+
 /// The PVC is not bound.
 pub const PENDING: &[Fact] = &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")];
 

@@ -10,14 +10,15 @@ use super::actor::{
 use super::change::{Change, ChangedObject, Part, SpecChange, Transition};
 use super::detaching;
 use super::expansion;
+use super::guarded_annotations;
 use super::looked_at;
 use super::namespace_labels;
 use super::read_access::{self, ReadAccess, is_restricted};
 use super::resource::{Operation, Resource, spelling};
 use super::rule::{Endpoint, address};
 use crate::model::annotations::{
-    ALLOWED_NAMESPACES, BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIM_PROTECTION, EXTERNAL_DELETION,
-    IN_TREE_DELETION, LEGACY_CLASS, MIGRATED_TO, PROVISIONED_BY, TENANT, TRASH, VOLUME_PROTECTION,
+    ALLOWED_NAMESPACES, BIND_COMPLETED, CLAIM_PROTECTION, EXTERNAL_DELETION, IN_TREE_DELETION,
+    LEGACY_CLASS, TENANT, VOLUME_PROTECTION,
 };
 use crate::model::{
     ClaimPhase, ClassRequest, Deletion, Finalizers, Reservation, TenantLabel, Volume, VolumePhase,
@@ -203,7 +204,7 @@ pub fn is_dangerous(change: &Change) -> bool {
                 && (harms_spec(change, old, new)
                     || dropped(user, &old.finalizers, &new.finalizers)
                         .any(|name| !ends_reclaim(name, change, old))
-                    || changes_annotation(old, new))
+                    || guarded_annotations::change(old, new))
         }
         ChangedObject::Claim(Transition::Update { old, new }) => {
             dropped(user, &old.finalizers, &new.finalizers).next().is_some()
@@ -299,16 +300,6 @@ fn reserved_unmarked(tenant_label: &str) -> String {
          {CLAIM_REF_CHANGES}",
         auto = TenantLabel::Auto.as_str(),
     )
-}
-
-/// Each by its name: an expression that looks through all annotations of an object takes half a minute of the
-/// API server where there are as many as may be. Others that begin alike mean nothing to Kubernetes, and
-/// are judged in `advise`.
-const GUARDED_ANNOTATIONS: [&str; 5] =
-    [BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, MIGRATED_TO, TRASH];
-
-fn changes_annotation(old: &Volume, new: &Volume) -> bool {
-    GUARDED_ANNOTATIONS.iter().any(|key| old.annotations.get(key) != new.annotations.get(key))
 }
 
 /// The guarded finalizers that `user` takes off and that are not its own to take.
@@ -410,7 +401,7 @@ fn of_pair() -> String {
         finalizers = quoted(&GUARDED_FINALIZERS),
         owners = owners.join(", "),
         expansion = expansion::expression(),
-        annotations = quoted(&GUARDED_ANNOTATIONS),
+        annotations = quoted(&guarded_annotations::NAMES),
     )
 }
 

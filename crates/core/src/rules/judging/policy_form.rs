@@ -136,6 +136,16 @@ pub fn variables(trusted: &Trusted) -> Vec<(&'static str, String)> {
         ),
         ("oldPolicy", "oldObject.spec.?persistentVolumeReclaimPolicy.orValue('Retain')".to_owned()),
         ("newPolicy", "object.spec.?persistentVolumeReclaimPolicy.orValue('Retain')".to_owned()),
+        // `restored_policy`.
+        (
+            "isRestored",
+            "(oldObject.metadata.?annotations[?'bindery.dev/move'].orValue('').contains(\
+             '\"reclaimPolicy\":\"' + variables.newPolicy + '\"') || \
+             oldObject.metadata.?annotations[?'bindery.dev/import'].orValue('') == variables.newPolicy) && \
+             !['bindery.dev/move', 'bindery.dev/import', 'bindery.dev/recreated'].exists(k, \
+             object.metadata.?annotations[?k].hasValue())"
+                .to_owned(),
+        ),
         // `harmless`, of the bound-volume and released-volume rules.
         (
             "harmlessPolicy",

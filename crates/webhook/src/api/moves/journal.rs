@@ -122,9 +122,13 @@ pub fn journal_text(journal: &Journal, volume: &Uid) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+    use crate::api::volume::{Wanted, volume};
+    use crate::model::Volume;
+    use crate::rules::judging::restored_policy::{forged_record, is_restored};
 
     #[test]
     fn a_journal_is_read_as_it_was_written() {
@@ -148,6 +152,65 @@ mod tests {
         for text in ["", "{}", "[]", r#"{"reclaimPolicy":"Delete","claim":{},"to":{}}"#] {
             assert!(journal(text, &Uid::new("v1")).is_err(), "{text}");
             assert!(is_moving(&json!({MOVE: text}), &Uid::new("v1")), "{text}");
+        }
+    }
+
+    /// What every journal has besides a policy.
+    const FIELDS: [&str; 4] = [
+        r#""volumeUid":"v1""#,
+        r#""claim":{"namespace":"a","name":"data"}"#,
+        r#""to":{"namespace":"b","name":"data"}"#,
+        r#""begunOn":"7""#,
+    ];
+
+    /// Ways to name a policy, or to seem to.
+    const POLICIES: [&str; 8] = [
+        r#""reclaimPolicy":"Retain""#,
+        r#""reclaimPolicy":"Delete""#,
+        r#""reclaimPolicy": "Delete""#,
+        r#""reclaimPolic\u0079":"Delete""#,
+        r#""reclaimPolicy":"Delet\u0065""#,
+        r#""swapWith":"\"reclaimPolicy\":\"Retain\"""#,
+        r#""undo":{"reclaimPolicy":"Retain"}"#,
+        r#""undo":{"abandoned":{"namespace":"b","name":"data","uid":"\"reclaimPolicy\":\"Delete\""}}"#,
+    ];
+
+    fn journals() -> impl Strategy<Value = String> {
+        let policies = prop::collection::vec(prop::sample::select(&POLICIES[..]), 1..4);
+        let fields = policies.prop_map(|policies| [&FIELDS[..], &policies].concat()).prop_shuffle();
+        fields.prop_map(|fields| format!("{{{}}}", fields.join(",")))
+    }
+
+    /// A bound volume with Retain, in a move if there is a journal.
+    fn bound(text: Option<&str>) -> Volume {
+        let annotations = text.map_or(json!({}), |text| json!({MOVE: text}));
+        let object = json!({
+            "metadata": {"name": "pv-a", "uid": "v1", "annotations": annotations},
+            "spec": {"claimRef": {"namespace": "a", "name": "data", "uid": "c1"}},
+            "status": {"phase": "Bound"},
+        });
+        volume(&object.to_string(), Wanted::Both).unwrap().volume
+    }
+
+    proptest! {
+        #[test]
+        fn no_accepted_journal_restores_delete_to_a_volume_with_retain(
+            journals in prop::collection::vec(journals(), 1..4),
+        ) {
+            let mut stored = bound(None);
+            let deleted = Volume { policy: ReclaimPolicy::Delete, ..bound(None) };
+            for text in journals {
+                let written = bound(Some(&text));
+                if forged_record(&stored, &written).is_some() {
+                    continue;
+                }
+                // One that cannot be read ends nothing.
+                if let Ok(Some(journal)) = journal(&text, &Uid::new("v1")) {
+                    prop_assert_eq!(journal.policy, ReclaimPolicy::Retain, "{}", text);
+                }
+                prop_assert!(!is_restored(&written, &deleted), "{text}");
+                stored = written;
+            }
         }
     }
 }

@@ -68,3 +68,90 @@ pub fn finish_patch(volume: &MovedVolume, journal: &Journal) -> Value {
         "spec": {"persistentVolumeReclaimPolicy": journal.policy.to_string()},
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::moves::{import_finish_patch, imported_volume};
+    use crate::api::volume::{Wanted, volume};
+    use crate::model::annotations::{REPLACES, TRASH};
+    use crate::model::{ReclaimPolicy, Volume};
+    use crate::moves::Goal;
+    use crate::rules::judging::restored_policy::{forged_record, is_restored};
+
+    /// A bound volume.
+    fn bound(policy: &str, annotations: &Value) -> Value {
+        json!({
+            "metadata": {
+                "name": "pv-a", "uid": "v1", "resourceVersion": "7", "annotations": annotations,
+            },
+            "spec": {
+                "persistentVolumeReclaimPolicy": policy,
+                "claimRef": {"namespace": "a", "name": "data", "uid": "c1"},
+            },
+            "status": {"phase": "Bound"},
+        })
+    }
+
+    fn read(object: &Value) -> Volume {
+        volume(&object.to_string(), Wanted::Both).unwrap().volume
+    }
+
+    fn patched(object: &Value, patch: &Value) -> Value {
+        let mut object = object.clone();
+        json_patch::merge(&mut object, patch);
+        object
+    }
+
+    fn journal() -> Journal {
+        Journal {
+            policy: ReclaimPolicy::Delete,
+            origin: ClaimKey::new("a", "data"),
+            origin_uid: Some(Uid::new("c1")),
+            goal: Goal::Claim(ClaimKey::new("b", "data")),
+            direction: Direction::Forward,
+            begun_on: ResourceVersion::new("7"),
+        }
+    }
+
+    #[test]
+    fn no_write_of_a_move_is_a_forged_record_and_its_end_restores_the_policy() {
+        let copied = journal_text(&journal(), &Uid::new("v0"));
+        for stored in [
+            bound("Delete", &json!({})),
+            // It comes out of the trash, was created again from what was left of it, or in the place of one that is deleted.
+            bound(
+                "Retain",
+                &json!({TRASH: r#"{"volumeUid":"v1","reclaimPolicy":"Delete","keep":"PT1H"}"#}),
+            ),
+            bound("Retain", &json!({RECREATED: "v0 Delete"})),
+            bound("Retain", &json!({REPLACES: "pv-0 v0", MOVE: copied})),
+        ] {
+            let begun = patched(
+                &stored,
+                &record_patch(&MovedVolume::of(&read(&stored)).unwrap(), &journal(), None),
+            );
+            assert_eq!(forged_record(&read(&stored), &read(&begun)), None, "{stored}");
+            let moved = MovedVolume::of(&read(&begun)).unwrap();
+            let undone = journal().undone(&moved.version);
+            let back = patched(&begun, &record_patch(&moved, &undone, None));
+            assert_eq!(forged_record(&read(&begun), &read(&back)), None, "{stored}");
+            for (begun, journal) in [(begun, journal()), (back, undone)] {
+                let ended = patched(&begun, &finish_patch(&moved, &journal));
+                assert!(is_restored(&read(&begun), &read(&ended)), "{begun}");
+                assert_eq!(read(&ended).policy, ReclaimPolicy::Delete);
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_an_import_restores_the_policy() {
+        let mut made = imported_volume(&bound("Delete", &json!({})), "v0", &ReclaimPolicy::Delete);
+        for key in ["uid", "resourceVersion"] {
+            made["metadata"][key] = json!("1");
+        }
+        let moved = MovedVolume::of(&read(&made)).unwrap();
+        let ended = patched(&made, &import_finish_patch(&moved, &ReclaimPolicy::Delete));
+        assert!(is_restored(&read(&made), &read(&ended)), "{made}");
+    }
+}

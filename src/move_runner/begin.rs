@@ -5,7 +5,8 @@ use serde_json::json;
 use super::error::MoveError;
 use super::requests::{MoveRequests, Permission, StoredClaim, StoredVolume};
 use crate::api::moves::{claim_copy, claim_from, claim_manifest, replacement_manifest};
-use crate::model::{ClaimKey, Reservation};
+use crate::model::annotations::RECREATED;
+use crate::model::{ClaimKey, Reservation, Uid, VolumeName};
 use crate::moves::{
     BeginEvidence, ClaimRead, ClaimUsers, Direction, Goal, Journal, MoveProblem, MoveWrite,
     MovedVolume, ReplacementWrite, begin_problems, move_preview, replacement_name,
@@ -55,13 +56,11 @@ pub async fn beginning(
     let stored_target = requests.claim(target_key).await?;
     let target = StoredClaim::state(stored_target.as_ref());
     let namespace = requests.namespace(&target_key.namespace).await?;
-    // In a namespace that is gone, or under a name that is taken, every creation is denied.
-    let can_ask = namespace.is_some() && target == ClaimRead::Absent;
-    let creation_denial = match (&journal.goal, can_ask) {
-        (Goal::Claim(_), true) => {
-            creation_denial(requests, stored, holder.as_ref(), target_key).await?
-        }
-        (Goal::Claim(_) | Goal::Swap(..), _) => None,
+    let asked = AskedClaim { stored, holder: holder.as_ref(), key: target_key, is_replaced };
+    // In a namespace that is gone, every creation is denied.
+    let creation_denial = match (&namespace, asked.place(&journal.goal, &target)) {
+        (Some(_), Some(place)) => asked.denial(requests, place).await?,
+        (None, _) | (_, None) => None,
     };
     let seen = BeginEvidence {
         volume: &stored.moved,
@@ -166,20 +165,74 @@ async fn missing_permissions(
     Ok(missing)
 }
 
-/// Why the API server would not create the claim.
-async fn creation_denial(
-    requests: &MoveRequests,
-    stored: &StoredVolume,
-    holder: Option<&StoredClaim>,
-    target: &ClaimKey,
-) -> Result<Option<String>, MoveError> {
-    let mut manifest = match holder {
-        Some(holder) => claim_manifest(&claim_copy(&holder.object), target),
-        None => claim_from(&stored.object, &stored.moved.name, target),
-    };
-    manifest["spec"]["volumeName"] = json!(stored.moved.name.as_str());
-    let denial = requests.creation_denial(target, &manifest).await?;
-    // In its own namespace, the new claim takes the place of the former one in the quota.
-    let leaves_room = holder.is_some_and(|holder| holder.claim.key.namespace == target.namespace);
-    Ok(denial.filter(|reason| !(leaves_room && reason.contains("exceeded quota"))))
+/// The claim that a move creates, of which the API server is asked before the first write.
+struct AskedClaim<'a> {
+    stored: &'a StoredVolume,
+    /// The claim that has the volume.
+    holder: Option<&'a StoredClaim>,
+    key: &'a ClaimKey,
+    is_replaced: bool,
+}
+
+/// Where a claim is created.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Under a name that is free.
+    Free,
+    /// In the place of one that the move deletes before.
+    OfDeleted,
+}
+
+impl AskedClaim<'_> {
+    /// Returns where it is created; nothing if another claim has its name and keeps it.
+    fn place(&self, goal: &Goal, target: &ClaimRead) -> Option<Place> {
+        let is_holder =
+            |uid: &Uid| self.holder.and_then(|holder| holder.claim.uid.as_ref()) == Some(uid);
+        match (target, goal) {
+            (ClaimRead::Absent, _) => Some(Place::Free),
+            (ClaimRead::Present(_), Goal::Swap(..)) => Some(Place::OfDeleted),
+            (ClaimRead::Present(claim), Goal::Claim(_)) if is_holder(&claim.uid) => {
+                Some(Place::OfDeleted)
+            }
+            (ClaimRead::Present(_) | ClaimRead::Unread, _) => None,
+        }
+    }
+
+    /// The name of its volume, and the rule of ours that denies the name as long as the move has not come so far.
+    fn volume(&self) -> (VolumeName, Option<&'static str>) {
+        let MovedVolume { name, uid, .. } = &self.stored.moved;
+        let is_recreated = self.stored.object["metadata"]["annotations"].get(RECREATED).is_some();
+        if self.is_replaced {
+            (replacement_name(name, uid), Some("missing-volume"))
+        } else if is_recreated {
+            (name.clone(), Some("missing-volume"))
+        } else {
+            (name.clone(), self.holder.map(|_| "prebind-taken"))
+        }
+    }
+
+    /// Why the API server would not create it.
+    async fn denial(
+        &self,
+        requests: &MoveRequests,
+        place: Place,
+    ) -> Result<Option<String>, MoveError> {
+        let mut key = self.key.clone();
+        if place == Place::OfDeleted {
+            // Any name that is free.
+            let free = replacement_name(&VolumeName::new(&*key.name), &self.stored.moved.uid);
+            key.name = free.as_str().into();
+        }
+        let (name, rule) = self.volume();
+        let mut manifest = match self.holder {
+            Some(holder) => claim_manifest(&claim_copy(&holder.object), &key),
+            None => claim_from(&self.stored.object, &name, &key),
+        };
+        manifest["spec"]["volumeName"] = json!(name.as_str());
+        let denial = requests.creation_denial(&key, &manifest, rule).await?;
+        // It takes the place of one in the quota.
+        let is_in_namespace = |holder: &StoredClaim| holder.claim.key.namespace == key.namespace;
+        let leaves_room = place == Place::OfDeleted || self.holder.is_some_and(is_in_namespace);
+        Ok(denial.filter(|reason| !(leaves_room && reason.contains("exceeded quota"))))
+    }
 }

@@ -11,7 +11,7 @@ use super::requests::{
     unreadable, volume_text, written,
 };
 use crate::api::claim::claim;
-use crate::api::moves::is_for_its_volume;
+use crate::api::moves::is_denied_by;
 use crate::api::node::node;
 use crate::api::pods::any_pod;
 use crate::client::request::escaped;
@@ -126,8 +126,8 @@ impl MoveRequests {
         }
     }
 
-    /// Returns why the API server would not create a claim that names a volume; nothing if it would, once the volume is there
-    /// and no other claim has it.
+    /// Returns why the API server would not create a claim that names a volume; nothing if it would. `rule` is one of ours that
+    /// may deny it at present, and will not when it is created.
     ///
     /// # Errors
     ///
@@ -136,12 +136,13 @@ impl MoveRequests {
         &self,
         key: &ClaimKey,
         manifest: &Value,
+        rule: Option<&str>,
     ) -> Result<Option<String>, MoveError> {
-        let denial = self.claim_denial(key, manifest).await?;
-        if !denial.as_deref().is_some_and(is_for_its_volume) {
-            return Ok(denial);
+        let Some(denial) = self.claim_denial(key, manifest).await? else { return Ok(None) };
+        if !rule.is_some_and(|rule| is_denied_by(&denial, rule)) {
+            return Ok(Some(denial));
         }
-        // What else would deny it was not asked.
+        // What comes after webhooks, such as a quota, was not asked.
         let mut without_volume = manifest.clone();
         without_volume["spec"]["volumeName"] = Value::Null;
         self.claim_denial(key, &without_volume).await

@@ -179,7 +179,8 @@ impl MoveRequests {
         let mut problems = Vec::new();
         let denial = self.volume_denial(name, &order.volume_manifest).await?;
         problems.extend(denial.map(|it| ImportProblem::VolumeDenied(name.clone(), it.into())));
-        let denial = self.creation_denial(key, &order.claim_manifest).await?;
+        let denial =
+            self.creation_denial(key, &order.claim_manifest, Some("missing-volume")).await?;
         problems.extend(denial.map(|it| ImportProblem::ClaimDenied(key.clone(), it.into())));
         let permission = Permission {
             verb: "patch",

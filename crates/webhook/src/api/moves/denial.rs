@@ -1,16 +1,11 @@
-//! What the message of a denied claim says of the volume that the claim names.
+//! Which rules of ours deny a request, by the message of the API server.
 
 use crate::rules::RULES;
 
-/// Returns whether our own rules deny a claim for no other reason than that its volume is not there yet, or that another claim
-/// has it. `message` is that of the API server.
-pub fn is_for_its_volume(message: &str) -> bool {
-    let mut ids = RULES
-        .iter()
-        .map(|rule| rule.id)
-        .filter(|id| message.contains(&format!("[{id}] ")))
-        .peekable();
-    ids.peek().is_some() && ids.all(|id| matches!(id, "missing-volume" | "prebind-taken"))
+/// Returns whether this rule denies, and no other rule of ours does.
+pub fn is_denied_by(message: &str, id: &str) -> bool {
+    let mut denying = RULES.iter().filter(|rule| message.contains(&format!("[{}] ", rule.id)));
+    denying.next().is_some_and(|rule| rule.id == id) && denying.next().is_none()
 }
 
 #[cfg(test)]
@@ -18,15 +13,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_denial_is_for_the_volume_if_no_other_rule_and_nobody_else_denies() {
+    fn a_rule_denies_alone_if_the_message_names_no_other() {
         let of = |ids: &[&str]| {
-            let lines: Vec<String> =
-                ids.iter().map(|id| format!("[{id}] PVC \"data\" names PV \"pv-a\"")).collect();
+            let line = |id: &&str| format!("[{id}] PVC \"data\" names PV \"pv-a\"");
+            let lines: Vec<String> = ids.iter().map(line).collect();
             let webhook = "admission webhook \"advise.bindery.dev\" denied the request: ";
-            is_for_its_volume(&format!("{webhook}{}", lines.join("\n")))
+            is_denied_by(&format!("{webhook}{}", lines.join("\n")), "missing-volume")
         };
-        assert!(of(&["missing-volume"]) && of(&["prebind-taken"]));
-        assert!(!of(&["missing-volume", "ignored-by-prebind"]));
-        assert!(!is_for_its_volume("exceeded quota: storage"));
+        assert!(of(&["missing-volume"]));
+        assert!(!of(&["prebind-taken"]) && !of(&["missing-volume", "ignored-by-prebind"]));
+        assert!(!is_denied_by("exceeded quota: storage", "missing-volume"));
     }
 }

@@ -18,7 +18,7 @@ pub use clusters::{
     import_finish_patch, imported_claim, imported_volume, is_in_import, made_volume,
     referenced_secrets, volume_class,
 };
-pub use denial::is_for_its_volume;
+pub use denial::is_denied_by;
 pub use journal::{is_moving, journal, journal_text, moving_text};
 pub use patch::{fence_patch, finish_patch, record_patch, reserve_patch};
 pub use replacement::{is_replacement, replaced, replacement_manifest};

@@ -10,9 +10,10 @@ use crate::cli::args::RetainArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::input::cluster::ClusterClient;
 use crate::cli::output::{print, readable};
-use crate::model::annotations::{IMPORT, MOVE, TRASH};
+use crate::model::annotations::TRASH;
 use crate::model::{ClaimKey, ReclaimPolicy};
 use crate::move_runner::{MoveRequests, StoredVolume, Written};
+use crate::rules::judging::restored_policy::RECORDS;
 
 /// Runs `bindery retain`.
 pub(in crate::cli) fn run(arguments: &RetainArgs) -> Result<Exit, Failure> {
@@ -82,12 +83,12 @@ pub(super) async fn reserved(
     volumes.into_iter().map(|stored| Ok(stored.readable()?)).collect()
 }
 
-/// Sets the policy, and takes the volume out of the trash.
+/// Sets the policy, and removes the records that name another one.
 async fn retain(requests: &MoveRequests, stored: &StoredVolume) -> Result<(), Failure> {
     let moved = &stored.moved;
     let name = moved.name.as_str();
     let annotations = &stored.object["metadata"]["annotations"];
-    let names_another = [TRASH, IMPORT, MOVE].iter().any(|key| annotations.get(key).is_some());
+    let names_another = [TRASH].iter().chain(&RECORDS).any(|key| annotations.get(key).is_some());
     if moved.policy == ReclaimPolicy::Retain && !names_another {
         return print(&readable(&format!("  ✓ PV {name} has reclaim policy Retain already\n")));
     }
@@ -101,9 +102,9 @@ async fn retain(requests: &MoveRequests, stored: &StoredVolume) -> Result<(), Fa
 
 fn patch(stored: &StoredVolume) -> Value {
     let (uid, version) = (stored.moved.uid.to_string(), stored.moved.version.to_string());
-    // The mark of an import that has not ended, and the journal of another volume, name a policy too.
+    // The marks of an import and of a creation that have not ended, and the journal of another volume, name a policy too.
     let mut annotations = no_record();
-    for key in [IMPORT, MOVE] {
+    for key in RECORDS {
         annotations[key] = Value::Null;
     }
     json!({

@@ -17,6 +17,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_claim_moves_to_another_namespace_and_back),
     case!(a_deleted_claim_is_rescued_with_its_data),
     case!(a_volume_is_released_to_its_former_owner_only),
+    case!(a_person_who_retains_a_volume_retains_it_for_good),
     case!(two_claims_exchange_their_volumes),
     case!(our_own_rules_pass_every_step_and_deny_the_sequence_by_hand),
     case!(a_namespace_of_two_hundred_claims_is_rescued_in_seconds),
@@ -187,12 +188,32 @@ fn our_own_rules_pass_every_step_and_deny_the_sequence_by_hand() {
     }
     scene.expect_moved("recycled", from, "recycled", "Recycle");
     // What they deny of the new claim is reported before the former one is deleted.
-    let selected = ["transfer", &format!("pvc/{from}/selected"), "--to", to];
-    let errors = scene.bindery(&selected).expect_failed(1);
-    assert!(errors.contains("[ignored-by-prebind]"), "{errors}");
+    let transfer = ["transfer", &format!("pvc/{from}/selected"), "--to", to];
+    let swap = ["swap", "pvc/selected", "pvc/two", "-n", from];
+    for command in [&transfer[..], &swap] {
+        let errors = scene.bindery(command).expect_failed(1);
+        assert!(errors.contains("[ignored-by-prebind]"), "{errors}");
+    }
     let claim = scene.plane.get(ADMIN, &claim_path(from, "selected")).expect_ok();
     assert_eq!(claim["status"]["phase"], "Bound", "{claim}");
     assert_eq!(scene.volume("selected").pointer(MOVE), None, "it has not begun");
+}
+
+/// An import that was cut off, a rescue that was, and the journal of another PV would each end with Delete.
+fn a_person_who_retains_a_volume_retains_it_for_good() {
+    let scene = scene("kept-for-good");
+    let journal = r#"{"volumeUid":"another","reclaimPolicy":"Delete","claim":{"namespace":"a","name":"b"},"to":{"namespace":"a","name":"b"},"begunOn":"7"}"#;
+    for (name, value) in [("import", "Delete"), ("recreated", "another Delete"), ("move", journal)]
+    {
+        let key = format!("bindery.dev/{name}");
+        let marked = json!({"metadata": {"annotations": {&key: value}}});
+        scene.objects.bound_pair(name, &marked, &json!({}));
+        let claim = format!("pvc/{name}");
+        scene.bindery(&["retain", &claim, "-n", scene.objects.namespace()]).expect_ok();
+        let volume = scene.volume(name);
+        assert_eq!(volume["metadata"]["annotations"].get(&key), None, "{volume}");
+        assert_eq!(volume["spec"]["persistentVolumeReclaimPolicy"], "Retain", "{volume}");
+    }
 }
 
 /// The claim of a replica that its StatefulSet would create again.

@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     request_types: RequestTypes::of(&[RequestType::advise(Resource::Volumes, Operation::Update)]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
-        hazard: "The reclaim policy of a bound PV is changed to Delete, and no move or import of it ends with that.",
+        hazard: "The reclaim policy of a bound PV is changed to Delete, unless a move or an import ends and restores it.",
         consequence: "Nothing happens at once. When the PVC or its namespace is deleted, the data is deleted with \
             it.",
         instead: "Keep Retain for data that you cannot restore. Remove PV and storage by hand when they are no \

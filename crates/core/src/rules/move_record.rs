@@ -13,8 +13,8 @@ pub(super) static RULE: Rule = Rule {
     ]),
     options: RuleOptions { terminating: Terminating::Judged, ..RuleOptions::DEFAULT },
     page: Page {
-        hazard: "On a Bound or Released PV, the annotation bindery.dev/move is added or changed, and it names a \
-            reclaim policy that the PV neither has nor had before the move, or none, or the PV does not have Retain \
+        hazard: "On a Bound or Released PV, the annotation bindery.dev/move is added or changed, and it names Delete \
+            or Recycle, which the PV neither has nor had before the move, or no policy, or the PV does not have Retain \
             then. Or the annotation bindery.dev/import or bindery.dev/recreated is added or changed.",
         consequence: "Whoever ends the move may set the policy that the annotations name. With Delete, the data is \
             deleted with the PVC.",
@@ -42,35 +42,19 @@ pub(super) static RULE: Rule = Rule {
                     variables.recreated.endsWith(' ' + p))",
             ),
             (
-                "changesMove",
-                "object.metadata.?annotations[?'bindery.dev/move'].hasValue() && \
-                    oldObject.metadata.?annotations[?'bindery.dev/move'] != \
-                    object.metadata.?annotations[?'bindery.dev/move']",
+                "forged",
+                "['bindery.dev/move', 'bindery.dev/import', 'bindery.dev/recreated'].filter(k, \
+                    object.metadata.?annotations[?k].hasValue() && \
+                    oldObject.metadata.?annotations[?k] != object.metadata.?annotations[?k] && \
+                    (k != 'bindery.dev/move' || !variables.isBegun))",
             ),
-            (
-                "changesImport",
-                "object.metadata.?annotations[?'bindery.dev/import'].hasValue() && \
-                    oldObject.metadata.?annotations[?'bindery.dev/import'] != \
-                    object.metadata.?annotations[?'bindery.dev/import']",
-            ),
-            (
-                "changesRecreated",
-                "object.metadata.?annotations[?'bindery.dev/recreated'].hasValue() && \
-                    oldObject.metadata.?annotations[?'bindery.dev/recreated'] != \
-                    object.metadata.?annotations[?'bindery.dev/recreated']",
-            ),
-            (
-                "record",
-                "variables.changesMove && !variables.isBegun ? 'bindery.dev/move' : \
-                    variables.changesImport ? 'bindery.dev/import' : 'bindery.dev/recreated'",
-            ),
+            ("record", "variables.forged[0]"),
         ],
         violations: &[PolicyViolation {
-            found: "variables.oldPhase in ['Bound', 'Released'] && (variables.changesMove && !variables.isBegun || \
-                variables.changesImport || variables.changesRecreated)",
+            found: "variables.oldPhase in ['Bound', 'Released'] && variables.forged.size() > 0",
             sentence: "annotation {record} of PV \"{name}\" would change; it says which reclaim policy the PV has \
                 after a move or an import, and with Delete the data is deleted with the PVC; leave it to the bindery \
-                command that moves the PV",
+                command that moves the PV, and remove it from a manifest that is applied again",
         }],
         ..PolicyText::of(Resource::Volumes)
     }]),
@@ -87,6 +71,10 @@ pub(super) static RULE: Rule = Rule {
             .given(PAIR)
             .merges("pv/pv-a", r#"{"metadata":{"annotations":{"bindery.dev/import":"Delete"}}}"#)
             .then(&[Fact::Is("pv/pv-a", "/metadata/annotations/bindery.dev~1import", "\"Delete\"")]),
+        Example::new("marking a bound PV as one that was created again and had the policy Delete")
+            .given(PAIR)
+            .merges("pv/pv-a", r#"{"metadata":{"annotations":{"bindery.dev/recreated":"a0000000 Delete"}}}"#)
+            .then(&[Fact::Has("pv/pv-a", "/metadata/annotations/bindery.dev~1recreated")]),
     ],
     allowed: &[
         Example::new("recording a move of a bound PV that has the policy Delete")
@@ -111,7 +99,8 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
     let Some(record) = forged_record(old, new).filter(|_| is_used) else { return Vec::new() };
     let text = format!(
         "annotation {record} of PV \"{}\" would change; it says which reclaim policy the PV has after a move or an \
-         import, and with Delete the data is deleted with the PVC; leave it to the bindery command that moves the PV",
+         import, and with Delete the data is deleted with the PVC; leave it to the bindery command that moves the PV, and \
+         remove it from a manifest that is applied again",
         new.name
     );
     vec![Violation::new("metadata.annotations", text)]

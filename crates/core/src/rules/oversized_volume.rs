@@ -1,8 +1,8 @@
 //! A small claim that is given a large volume by name.
 
 use super::judging::prebind::{Prebind, REQUEST_TYPES, Side, prebinds};
+use super::judging::restored_policy::is_moving;
 use super::prelude::*;
-use crate::model::annotations::MOVE;
 
 pub(super) static RULE: Rule = Rule {
     id: "oversized-volume",
@@ -33,6 +33,10 @@ pub(super) static RULE: Rule = Rule {
             .given("volume pv-a 12Gi RWO phase=Available")
             .by(Persona::VolumeViewer)
             .creates("claim db/data 10Gi RWO volume=pv-a"),
+        Example::new("naming a large PV that is imported for the PVC")
+            .given("volume pv-a 100Gi RWO phase=Available annotation=bindery.dev/import:Retain")
+            .by(Persona::VolumeViewer)
+            .creates("claim db/data 1Gi RWO volume=pv-a"),
         Example::new("labelling a large PV that is reserved for a small PVC")
             .given(
                 "claim db/data 1Gi RWO class=none-such\n\
@@ -53,7 +57,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let is_wasted = |prebind: &Prebind<'_>| {
         let asked = prebind.claim.request.rounded_up_units();
         // A move gives the volume to a copy of the claim that had it.
-        !prebind.volume.annotations.has(MOVE)
+        !is_moving(&prebind.volume.annotations)
             && prebind.volume.capacity.rounded_up_units()
                 > asked.saturating_mul(i128::from(most.get()))
     };

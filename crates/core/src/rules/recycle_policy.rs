@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
         ..RuleOptions::DEFAULT
     },
     page: Page {
-        hazard: "A PV gets the reclaim policy Recycle, other than at the end of a move that found it.",
+        hazard: "A PV gets the reclaim policy Recycle, unless a move or an import ends and restores it.",
         consequence: "When its PVC is deleted, a pod deletes every file under the share, even those of other PVs. The next \
             PVC finds what the pod could not delete. Kubernetes has deprecated it, and recycles NFS and \
             hostPath volumes only; others become Failed.",
@@ -53,11 +53,16 @@ pub(super) static RULE: Rule = Rule {
         Example::new("labelling a PV that is recycled already")
             .given("volume pv-a 10Gi RWO policy=Recycle phase=Available")
             .merges("pv/pv-a", LABEL),
+        Example::new("ending a move with the policy that the PV had before")
+            .given(r#"pair pv-a db/data 10Gi RWO annotation=bindery.dev/move:{"reclaimPolicy":"Recycle"}"#)
+            .merges("pv/pv-a", END_MOVE_RECYCLED),
         Example::new("creating a PV that is retained")
             .creates("volume pv-a 10Gi RWO policy=Retain"),
     ],
     check,
 };
+
+const END_MOVE_RECYCLED: &str = r#"{"metadata":{"annotations":{"bindery.dev/move":null}},"spec":{"persistentVolumeReclaimPolicy":"Recycle"}}"#;
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let differs = |old: &Volume, new: &Volume| old.policy != new.policy && !is_restored(old, new);

@@ -204,7 +204,7 @@ pub fn is_dangerous(change: &Change) -> bool {
                 && (harms_spec(change, old, new)
                     || dropped(user, &old.finalizers, &new.finalizers)
                         .any(|name| !ends_reclaim(name, change, old))
-                    || guarded_annotations::change(old, new))
+                    || guarded_annotations::is_changed(old, new))
         }
         ChangedObject::Claim(Transition::Update { old, new }) => {
             dropped(user, &old.finalizers, &new.finalizers).next().is_some()

@@ -21,6 +21,6 @@ pub const NAMES: [&str; 8] = [
 ];
 
 /// Returns whether an update changes one of them.
-pub fn change(old: &Volume, new: &Volume) -> bool {
+pub fn is_changed(old: &Volume, new: &Volume) -> bool {
     NAMES.iter().any(|key| old.annotations.get(key) != new.annotations.get(key))
 }

@@ -8,16 +8,21 @@ use crate::model::annotations::{Annotations, IMPORT, MOVE, RECREATED, TRASH};
 use crate::model::{ReclaimPolicy, Volume};
 
 /// The annotations that name it.
-const RECORDS: [&str; 3] = [MOVE, IMPORT, RECREATED];
+pub const RECORDS: [&str; 3] = [MOVE, IMPORT, RECREATED];
 
 /// Returns whether this write ends a move or an import and sets the policy that was recorded.
 pub fn is_restored(old: &Volume, new: &Volume) -> bool {
     let is_recorded = names(&old.annotations, MOVE, &new.policy)
         || old.annotations.get(IMPORT).is_some_and(|text| text == new.policy.to_string());
-    is_recorded && !RECORDS.iter().any(|key| new.annotations.has(key))
+    is_recorded && !is_moving(&new.annotations)
 }
 
-/// Returns the annotation that this write adds or changes and that does not belong to the volume; nothing if there is none.
+/// Returns whether a volume with these annotations is in a move or an import that has not ended.
+pub fn is_moving(annotations: &Annotations) -> bool {
+    RECORDS.iter().any(|key| annotations.has(key))
+}
+
+/// Returns the annotation that this write adds or changes as no command does on a bound volume; nothing if there is none.
 pub fn forged_record(old: &Volume, new: &Volume) -> Option<&'static str> {
     let is_written = |key: &&str| {
         new.annotations.has(key) && old.annotations.get(key) != new.annotations.get(key)

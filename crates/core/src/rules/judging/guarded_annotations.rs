@@ -22,5 +22,7 @@ pub const NAMES: [&str; 8] = [
 
 /// Returns whether an update changes one of them.
 pub fn is_changed(old: &Volume, new: &Volume) -> bool {
-    NAMES.iter().any(|key| old.annotations.get(key) != new.annotations.get(key))
+    // Most updates change none, which one comparison shows.
+    old.annotations != new.annotations
+        && NAMES.iter().any(|key| old.annotations.get(key) != new.annotations.get(key))
 }

@@ -24,6 +24,9 @@ pub fn is_moving(annotations: &Annotations) -> bool {
 
 /// Returns the annotation that this write adds or changes as no command does on a bound volume; nothing if there is none.
 pub fn forged_record(old: &Volume, new: &Volume) -> Option<&'static str> {
+    if old.annotations == new.annotations {
+        return None;
+    }
     let is_written = |key: &&str| {
         new.annotations.has(key) && old.annotations.get(key) != new.annotations.get(key)
     };

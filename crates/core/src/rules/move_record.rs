@@ -16,8 +16,8 @@ pub(super) static RULE: Rule = Rule {
         hazard: "On a Bound or Released PV, the annotation bindery.dev/move is added or changed, and it names Delete \
             or Recycle, which the PV neither has nor had before the move, or no policy, or the PV does not have Retain \
             then. Or the annotation bindery.dev/import or bindery.dev/recreated is added or changed.",
-        consequence: "Whoever ends the move may set the policy that the annotations name. With Delete, the data is \
-            deleted with the PVC.",
+        consequence: "The end of the move sets the policy that the annotations name. With Delete, the data is deleted \
+            with the PVC.",
         instead: "Leave these annotations to the bindery commands that move PVs. Remove them from a manifest that is \
             applied again.",
     },

@@ -1,7 +1,7 @@
 //! A small claim that is given a large volume by name.
 
 use super::judging::prebind::{Prebind, REQUEST_TYPES, Side, prebinds};
-use super::judging::restored_policy::is_moving;
+use super::judging::restored_policy::has_record;
 use super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
@@ -57,7 +57,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let is_wasted = |prebind: &Prebind<'_>| {
         let asked = prebind.claim.request.rounded_up_units();
         // A move gives the volume to a copy of the claim that had it.
-        !is_moving(&prebind.volume.annotations)
+        !has_record(&prebind.volume.annotations)
             && prebind.volume.capacity.rounded_up_units()
                 > asked.saturating_mul(i128::from(most.get()))
     };

@@ -14,11 +14,11 @@ pub const RECORDS: [&str; 3] = [MOVE, IMPORT, RECREATED];
 pub fn is_restored(old: &Volume, new: &Volume) -> bool {
     let is_recorded = names(&old.annotations, MOVE, &new.policy)
         || old.annotations.get(IMPORT).is_some_and(|text| text == new.policy.to_string());
-    is_recorded && !is_moving(&new.annotations)
+    is_recorded && !has_record(&new.annotations)
 }
 
 /// Returns whether a volume with these annotations is in a move or an import that has not ended.
-pub fn is_moving(annotations: &Annotations) -> bool {
+pub fn has_record(annotations: &Annotations) -> bool {
     RECORDS.iter().any(|key| annotations.has(key))
 }
 

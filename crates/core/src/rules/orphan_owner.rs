@@ -68,6 +68,8 @@ const FIELD: &str = "metadata.ownerReferences";
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let owners = match &change.detail.owners_added {
+        // Nearly always: nothing is to be said of the object then.
+        AddedOwners::These(owners) if owners.is_empty() => return Vec::new(),
         AddedOwners::These(owners) => owners,
         // What it takes away from a list it does not add.
         AddedOwners::TooMany

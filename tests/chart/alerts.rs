@@ -188,7 +188,7 @@ fn alerts_look_where_the_service_monitor_reads() {
             } else if expression.contains("bindery_local_") || expression.contains("local_volume_")
             {
                 &["=\"rel-bindery-local-metrics\""][..]
-            } else if expression.contains("bindery_scan_") {
+            } else if expression.contains("bindery_scan") {
                 &["=\"rel-bindery-reporter-metrics\""][..]
             } else if expression.contains("bindery_configuration_") {
                 &["=~\"rel-bindery(-controller|-reporter)?-metrics\""][..]

@@ -45,6 +45,8 @@ const WELL: &[&str] = &[
     // Two pods while one is replaced: the newer has not scanned yet.
     "bindery_scan_timestamp_seconds{REPORTER,pod=\"a\"} -7200x60",
     "bindery_scan_timestamp_seconds{REPORTER,pod=\"b\"} -999999x60",
+    // The API server was away for one scan.
+    "bindery_scans_total{REPORTER,outcome=\"failed\"} 0x20 1x40",
     "apiserver_admission_webhook_rejection_count{name=\"guard.bindery.dev\",error_type=\"no_error\"} 0+1x60",
     "apiserver_admission_webhook_rejection_count{name=\"a.example.com\",error_type=\"calling_webhook_error\"} 0+1x60",
     "apiserver_admission_webhook_fail_open_count{name=\"a.example.com\"} 0+1x60",
@@ -273,6 +275,8 @@ const CASES: &[(&str, &[&str], u32)] = &[
     ("BinderyScanOutdated", &["bindery_scan_timestamp_seconds"], 15),
     ("BinderyScanOutdated", &["bindery_scan_timestamp_seconds{REPORTER} -999999x60"], 15),
     ("BinderyScanOutdated", &["bindery_scan_timestamp_seconds{REPORTER} -11000x60"], 22),
+    // Tried again each minute.
+    ("BinderyScanFailing", &["bindery_scans_total{REPORTER,outcome=\"failed\"} 0+0.5x60"], 21),
     (
         "BinderyFellBack",
         &[

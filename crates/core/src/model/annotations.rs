@@ -162,8 +162,7 @@ pub enum ReadAs {
 
 /// Returns how decisions read the annotation under `key`.
 ///
-/// `populator` covers the keys by which populators name the claim that a helper claim stands for;
-/// each project has a prefix of its own.
+/// Of populators, each project has a prefix of its own ([`names_populator`]).
 pub fn read_as(key: &str) -> ReadAs {
     match key {
         BIND_COMPLETED
@@ -197,9 +196,10 @@ pub fn read_as(key: &str) -> ReadAs {
     }
 }
 
-/// Byte by byte: `str::contains` prepares a search that takes longer than one through a key, and most keys come here.
-fn names_populator(key: &str) -> bool {
+/// Returns whether `key` is one by which a populator names the claim that a helper claim stands for.
+pub fn names_populator(key: &str) -> bool {
     const WORD: &[u8] = b"populator";
+    // Byte by byte: `str::contains` prepares a search that takes longer than one through a key, and most keys come here.
     key.as_bytes().windows(WORD.len()).any(|part| part == WORD)
 }
 
@@ -275,6 +275,16 @@ impl fmt::Debug for Annotations {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_of_populators_are_read_wherever_the_word_stands() {
+        let keys =
+            ["populator", "populator.example.com/claim", "cdi.kubevirt.io/storage.populator.kind"];
+        assert_eq!(keys.map(read_as), [ReadAs::Family; 3]);
+        let others = ["", "populato", "example.com/owner", "example.com/populatio-r"];
+        assert_eq!(others.map(read_as), [ReadAs::Unread; 4]);
+        assert_eq!(read_as(PROVISIONED_BY), ReadAs::Named);
+    }
 
     #[test]
     fn keys_that_differ_are_found_on_either_side() {

@@ -3,6 +3,7 @@
 use super::judging::actor::Actor;
 use super::prelude::*;
 use crate::binding::{Pairing, pairing};
+use crate::model::annotations::names_populator;
 use crate::model::{Claim, ClaimKey, Reservation, Stage, Volume};
 
 pub(super) static RULE: Rule = Rule {
@@ -157,7 +158,7 @@ fn is_handed_over(claim: &Claim, new: &Volume) -> bool {
     let Reservation::Held(target, uid) = &new.reservation else { return false };
     let is_named = |prefix| claim.key.name.strip_prefix(prefix).is_some_and(|name| uid.is(name));
     let annotated = claim.annotations.with_prefix("").any(|(key, value)| {
-        key.contains("populator") && (uid.is(value) || value == target.to_string())
+        names_populator(key) && (uid.is(value) || value == target.to_string())
     });
     HELPERS.into_iter().any(is_named) || claim.owners.contains(uid) || annotated
 }

@@ -46,7 +46,7 @@ const WELL: &[&str] = &[
     "bindery_scan_timestamp_seconds{REPORTER,pod=\"a\"} -7200x60",
     "bindery_scan_timestamp_seconds{REPORTER,pod=\"b\"} -999999x60",
     // The API server was away for one scan.
-    "bindery_scans_total{REPORTER,outcome=\"failed\"} 0x20 1x40",
+    "bindery_scans_total{REPORTER,outcome=\"failed\"} 0x2 1x58",
     "apiserver_admission_webhook_rejection_count{name=\"guard.bindery.dev\",error_type=\"no_error\"} 0+1x60",
     "apiserver_admission_webhook_rejection_count{name=\"a.example.com\",error_type=\"calling_webhook_error\"} 0+1x60",
     "apiserver_admission_webhook_fail_open_count{name=\"a.example.com\"} 0+1x60",

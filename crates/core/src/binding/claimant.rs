@@ -3,6 +3,8 @@
 //! The other half of `choice`: there a claim looks among the volumes, here a volume that has just become
 //! free is matched against the pending claims, so that binding needs no resync.
 
+use std::sync::Arc;
+
 use super::choice::{Choice, choose};
 use super::claim::class_of;
 use super::evidence::Evidence;
@@ -12,17 +14,27 @@ use super::read::Read;
 use super::view::View;
 use crate::model::{BindingMode, Claim, Deletion, Reservation, Volume, VolumePhase};
 
-/// Returns the oldest Pending claim that would choose `volume` now; none if the volume is not free, or is assumed to be
+/// A Pending claim that a free volume matches.
+pub(super) struct Claimant<'a> {
+    /// The claim.
+    pub(super) claim: &'a Claim,
+    /// Another free volume that it prefers; nothing if it takes this one.
+    pub(super) preferred: Option<Arc<Volume>>,
+}
+
+/// Returns the oldest Pending claim that `volume` matches now; none if the volume is not free, or is assumed to be
 /// reserved. The read that decides where a claim's class was not seen.
 ///
-/// A volume that was just created (phase Pending) is given too: it need not become Available first.
+/// A volume that was just created (phase Pending) is given too: it need not become Available first. A claim that prefers
+/// another volume is not passed over: the next claim may prefer that one too, and nothing would decide about this volume
+/// again once the first has it.
 ///
 /// **Differs from Kubernetes**: there, a claim that came before its volume waits for the next resync, 15
 /// seconds at most.
 pub(super) fn first_claimant<'a>(
     evidence: &Evidence<'a>,
     volume: &Volume,
-) -> Result<Option<&'a Claim>, Read> {
+) -> Result<Option<Claimant<'a>>, Read> {
     let is_free = volume.reservation == Reservation::Free
         && volume.deletion == Deletion::NotAsked
         && matches!(volume.phase, VolumePhase::Available | VolumePhase::Pending);
@@ -34,13 +46,13 @@ pub(super) fn first_claimant<'a>(
         let mode = class_of(evidence, claim)?;
         let mode = mode.map_or(BindingMode::Immediate, |class| class.binding_mode);
         let asker = FitCheck::Controller(mode);
-        let would_take = match choose(view, claim, asker) {
-            Choice::NoMatch => true,
-            Choice::Free(best) => best.name == volume.name,
-            Choice::Reserved(_) | Choice::ReservedUnreachable(_) => false,
+        let preferred = match choose(view, claim, asker) {
+            Choice::NoMatch => None,
+            Choice::Free(best) => Some(best).filter(|best| best.name != volume.name),
+            Choice::Reserved(_) | Choice::ReservedUnreachable(_) => continue,
         };
-        if would_take && is_served(view, volume, claim, asker) {
-            return Ok(Some(claim));
+        if is_served(view, volume, claim, asker) {
+            return Ok(Some(Claimant { claim, preferred }));
         }
     }
     Ok(None)

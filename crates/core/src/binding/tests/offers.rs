@@ -46,12 +46,19 @@ fn one(read: Read) -> NonEmpty<Read> {
 
 /// The claim to which the volume goes, by what is decided about the volume.
 fn served(view: &View, name: &str) -> Option<String> {
+    let (claim, volume) = reserved(view, name)?;
+    assert_eq!(volume, name);
+    Some(claim)
+}
+
+/// The claim that gets a volume, and which, by what is decided about the volume of this name.
+fn reserved(view: &View, name: &str) -> Option<(String, String)> {
     let live = LiveReads::default();
     let decision = decide_volume(&Evidence::new(view, &live), &VolumeName::new(name));
     match (decision.next, decision.why) {
-        (Next::Write(Write::Reserve { claim, .. }), VolumeOutcome::Serves(key)) => {
+        (Next::Write(Write::Reserve { claim, volume, .. }), VolumeOutcome::Serves(key)) => {
             assert_eq!(claim.name, key);
-            Some(key.name.to_string())
+            Some((key.name.to_string(), volume.name.to_string()))
         }
         (Next::Write(Write::Phase { phase, .. }), VolumeOutcome::Offered) => {
             assert_eq!(phase, VolumePhase::Available);
@@ -77,6 +84,25 @@ fn a_new_volume_goes_to_the_oldest_claim_that_it_could_serve() {
         view.assume(&write);
         view.apply(Observed::Volume(Arc::new(fresh("pv-a", "10Gi"))));
         assert_eq!(served(&view, "pv-a").as_deref(), Some(next), "who is served waits no more");
+    }
+}
+
+/// Two volumes become free at once, and both claims prefer the smaller one: the larger one, decided about first, must not be
+/// left over.
+#[test]
+fn a_claim_that_prefers_another_free_volume_gets_that_one_and_the_next_is_served() {
+    let available = |name, size| Volume { phase: VolumePhase::Available, ..fresh(name, size) };
+    let volumes = [available("pv-large", "9Gi"), available("pv-small", "2Gi")];
+    let mut view = view(&[asking("a", "1Gi", 1), asking("b", "1Gi", 2)], &volumes);
+    for expected in [("a", "pv-small"), ("b", "pv-large")] {
+        let (claim, volume) = reserved(&view, "pv-large").unwrap();
+        assert_eq!((claim.as_str(), volume.as_str()), expected);
+        let next = decide_volume(
+            &Evidence::new(&view, &LiveReads::default()),
+            &VolumeName::new("pv-large"),
+        );
+        let Next::Write(write) = next.next else { panic!("not given") };
+        view.assume(&write);
     }
 }
 

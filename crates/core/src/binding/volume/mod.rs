@@ -5,7 +5,7 @@
 //! to a claim, which is decided from the claim's side (`claim`).
 
 use super::bind::bind;
-use super::claimant::first_claimant;
+use super::claimant::{Claimant, first_claimant};
 use super::decision::{Decision, Next, ObjectRef, Reclaim, Remaining, Write};
 use super::evidence::{Evidence, Lookup};
 use super::migration::{self, IN_TREE_PREFIX};
@@ -24,7 +24,7 @@ pub enum VolumeOutcome {
     Unseen,
     /// It is free, or reserved for the name of a claim that does not exist yet.
     Offered,
-    /// It is free, and this pending claim matches it.
+    /// It is free and matches this pending claim, which gets it, or the free volume that it prefers.
     Serves(ClaimKey),
     /// Its reservation can belong to no claim: namespace or name is missing.
     Unusable,
@@ -136,9 +136,10 @@ fn decide(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
 fn offered(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
     match first_claimant(evidence, volume) {
         Ok(None) => {}
-        Ok(Some(claim)) => {
+        Ok(Some(Claimant { claim, preferred })) => {
             let why = VolumeOutcome::Serves(claim.key.clone());
-            return Decision { next: bind(evidence, volume, claim), why };
+            let taken = preferred.as_deref().unwrap_or(volume);
+            return Decision { next: bind(evidence, taken, claim), why };
         }
         Err(read) => {
             return Decision::read(vec![read], VolumeOutcome::ClaimUnknown);

@@ -16,7 +16,7 @@ use super::events::{DiskEvent, record};
 use super::found::{EntryKey, Scan};
 use super::shared::Shared;
 use super::slot::Slot;
-use super::task::{Task, TaskEnd};
+use super::task::{Task, TaskEnd, TaskError};
 use super::triggers::Triggers;
 use crate::binding::EventType;
 use crate::disks::{
@@ -71,6 +71,8 @@ pub(super) struct Provisioner {
     /// What each StorageClass said when it was read.
     classes: BTreeMap<String, (Instant, Option<ClassSettings>)>,
     scans_count: usize,
+    /// When the process started.
+    started: Instant,
 }
 
 impl Provisioner {
@@ -89,6 +91,7 @@ impl Provisioner {
             events: JoinSet::new(),
             classes: BTreeMap::new(),
             scans_count: 0,
+            started: Instant::now(),
         }
     }
 
@@ -266,6 +269,9 @@ impl Provisioner {
                 let EntryKey { class, file } = key;
                 tracing::warn!(class, file, %error, "a step for a disk failed; it is tried again");
                 slot.failures += 1;
+                if let TaskError::CreationUnknown(_) = error {
+                    slot.creation_unknown_since = Some(now);
+                }
                 let failures = slot.failures;
                 if failures == FAILURES_REPORTED {
                     let text = format!("a step failed and is tried again: {error}");
@@ -288,7 +294,7 @@ impl Provisioner {
         if is_new {
             slot.waiting_since = Some(Instant::now());
         }
-        let poll = slot.job_poll();
+        let poll = slot.poll(self.started);
         // A disk is mounted soon, and one that is cleaned or scanned is opened for a moment.
         let is_brief = [DiskWaiting::Unusable(Unusable::NotMounted), DiskWaiting::InUse];
         let is_expected = is_new && is_brief.contains(waiting);
@@ -410,6 +416,9 @@ impl Provisioner {
             former: FormerVolume::Unread,
             job: CleaningJob::Unread,
             job_created: None,
+            is_creation_unknown: slot
+                .created_until(self.started)
+                .is_some_and(|until| Instant::now() < until),
             waited: slot.waiting.clone(),
         })
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::found::Found;
-use crate::disks::{DiskEntry, DiskMark, DiskWaiting};
+use crate::client::request::STORED_WITHIN;
+use crate::disks::{Disk, DiskEntry, DiskMark, DiskWaiting};
 
 /// Shortest and longest time between two looks at a Job, which are a request each: an eighth of the time that it has taken, so
 /// that a cleaning of hours is one request in 30 s, and one of seconds is not delayed by more than a second.
@@ -31,6 +32,8 @@ pub(super) struct Slot {
     pub(super) waiting_since: Option<Instant>,
     /// What was reported last.
     pub(super) reported: Option<DiskWaiting>,
+    /// When a creation of its volume failed whose outcome is unknown.
+    pub(super) creation_unknown_since: Option<Instant>,
 }
 
 impl Slot {
@@ -43,15 +46,33 @@ impl Slot {
         }
     }
 
+    /// Returns until when a creation of its volume may be carried out whose outcome is unknown: one of this process, or one
+    /// of the process before it, which has sent nothing since this one started; nothing if there is none.
+    pub(super) fn created_until(&self, started: Instant) -> Option<Instant> {
+        let is_offering = matches!(
+            &self.scans[0],
+            Some(Found {
+                entry: DiskEntry::Disk(Disk { mark: Some(DiskMark::Offering(_)), .. }),
+                ..
+            })
+        );
+        let since = self.creation_unknown_since.or(is_offering.then_some(started))?;
+        Some(since + STORED_WITHIN)
+    }
+
     /// Has it decided about as soon as no task runs.
     pub(super) fn wake(&mut self) {
         self.is_stale |= self.is_running;
         self.due = Some(Instant::now());
     }
 
-    /// Returns when a Job is looked at again that the disk waits for; nothing if it waits for something else.
-    pub(super) fn job_poll(&self) -> Option<Duration> {
+    /// Returns after which time a Job is looked at again that the disk waits for, or the outcome of a creation is known; nothing
+    /// if it waits for something else.
+    pub(super) fn poll(&self, started: Instant) -> Option<Duration> {
         match self.waiting.as_ref()? {
+            DiskWaiting::CreationUnknown => {
+                self.created_until(started).map(|until| until.duration_since(Instant::now()))
+            }
             DiskWaiting::CleanedByJob
             | DiskWaiting::JobNotRunning(_)
             | DiskWaiting::JobEnded(..) => {

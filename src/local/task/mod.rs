@@ -33,6 +33,7 @@ use crate::api::local_volume::{
     DiskPlace, NewLocalVolume, identify_patch, mark_patch, missing_patch, present_patch,
 };
 use crate::binding::EventType;
+use crate::client::request::RequestError;
 use crate::disks::{
     ClaimState, CleaningJob, Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, DiskLocation,
     DiskMark, DiskObservation, DiskStep, DiskWaiting, FormerVolume, LocalVolumeState, next_step,
@@ -55,6 +56,8 @@ pub(super) struct Task {
     pub(super) job: CleaningJob,
     /// When the Job was created, if it exists.
     pub(super) job_created: Option<Timestamp>,
+    /// Whether the outcome of a creation of the volume is unknown.
+    pub(super) is_creation_unknown: bool,
     /// What the disk waited for before, which was reported.
     pub(super) waited: Option<DiskWaiting>,
 }
@@ -79,6 +82,8 @@ pub(super) enum TaskEnd {
 pub(super) enum TaskError {
     #[error(transparent)]
     Request(#[from] VolumeRequestError),
+    #[error("whether the PersistentVolume was created is not known: {0}")]
+    CreationUnknown(RequestError),
     #[error("{path}: {error}")]
     Disk { path: String, error: io::Error },
     #[error("the disk was not cleaned: {0}")]
@@ -168,6 +173,7 @@ impl Task {
             policy: self.class.policy,
             cleaner: self.cleaner(),
             job: &self.job,
+            is_creation_unknown: self.is_creation_unknown,
         })
     }
 
@@ -379,9 +385,16 @@ impl Task {
             hostname: &node.hostname,
         }
         .manifest();
-        let ConditionalWrite::Made(volume) = self.shared.requests.create(&manifest).await? else {
-            return Ok(TaskEnd::Stale);
-        };
+        let created = self.shared.requests.create(&manifest).await.map_err(|error| match error {
+            VolumeRequestError::Request(error) if error.is_outcome_unknown() => {
+                TaskError::CreationUnknown(error)
+            }
+            VolumeRequestError::Request(_)
+            | VolumeRequestError::Unreadable(_)
+            | VolumeRequestError::Search(_)
+            | VolumeRequestError::Unanswered => error.into(),
+        });
+        let ConditionalWrite::Made(volume) = created? else { return Ok(TaskEnd::Stale) };
         self.shared.volumes.store(*volume);
         let mode = self.class.mode.label();
         let metrics = &self.shared.metrics;

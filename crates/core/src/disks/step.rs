@@ -37,6 +37,8 @@ pub struct DiskObservation<'a> {
     pub cleaner: DiskCleaner,
     /// The Job that cleans it.
     pub job: &'a CleaningJob,
+    /// Whether the outcome of a creation of the volume is unknown, so that it may still be carried out.
+    pub is_creation_unknown: bool,
 }
 
 /// The claim of a released volume, or of one that was deleted by hand.
@@ -218,6 +220,7 @@ fn is_elsewhere(waiting: &DiskWaiting) -> bool {
         | DiskWaiting::SecondScan
         | DiskWaiting::NotEmpty
         | DiskWaiting::OfferInterrupted
+        | DiskWaiting::CreationUnknown
         | DiskWaiting::Unidentified
         | DiskWaiting::OtherVolume(_)
         | DiskWaiting::NameTaken
@@ -430,6 +433,11 @@ fn without_volume(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
     }
     if is_used_by_other(seen, disk, disk.mark.as_ref()) {
         return DiskStep::Wait(DiskWaiting::InUse);
+    }
+    // With a second creation under way, the volume could be created, used and deleted by hand, and then created once more
+    // with what a tenant has written: what was read before does not hold for the later of the two.
+    if seen.is_creation_unknown {
+        return DiskStep::Wait(DiskWaiting::CreationUnknown);
     }
     let offers_content = seen.policy.on_content == OnContent::Offer;
     match (&disk.mark, disk.content) {

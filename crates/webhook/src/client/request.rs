@@ -74,7 +74,21 @@ pub enum RequestError {
     Invalid(#[from] http::Error),
 }
 
+/// How long a write whose outcome is unknown may still be stored. 60 s: an API server ends each request by then.
+///
+/// Kubernetes: `kube-apiserver`, `--request-timeout`.
+pub const STORED_WITHIN: Duration = Duration::from_mins(1);
+
 impl RequestError {
+    /// Returns whether what was sent may have been stored, or be stored later: there was no answer, or that of a server in
+    /// trouble.
+    pub fn is_outcome_unknown(&self) -> bool {
+        match self {
+            Self::Late | Self::Rejected(_) => self.status().is_none_or(|status| status.code >= 500),
+            Self::Invalid(_) => false,
+        }
+    }
+
     /// The status with which the API server rejected it, if it did.
     pub fn status(&self) -> Option<&Status> {
         if let Self::Rejected(kube::Error::Api(status)) = self { Some(status) } else { None }

@@ -4,8 +4,8 @@ use super::world::{PATH, disk, held, identity, name, provisioner, volume};
 use crate::disks::{
     ClaimState, CleaningJob, Disk, DiskCleaner, DiskComparison, DiskContent, DiskEntry,
     DiskFeature, DiskForm, DiskIdentity, DiskMark, DiskObservation, DiskPolicy, DiskStep,
-    DiskWaiting, FormerVolume, LocalVolume, LocalVolumeState, OnContent, OnManualDelete, Unusable,
-    is_moved_disk, next_step,
+    DiskWaiting, FormerVolume, LocalVolume, LocalVolumeState, OnContent, OnManualDelete,
+    ProvisionerName, Unusable, is_moved_disk, next_step,
 };
 use crate::model::{Deletion, ReclaimPolicy, Reservation, VolumeName, VolumePhase};
 
@@ -37,19 +37,28 @@ fn of_scans(
     policy: DiskPolicy,
 ) -> DiskStep {
     let (name, provisioner) = (name(), provisioner());
-    let provisioner = &provisioner;
-    next_step(&DiskObservation {
-        name: &name,
+    next_step(&DiskObservation { claim, policy, ..observation(&name, &provisioner, scans, volume) })
+}
+
+fn observation<'a>(
+    name: &'a VolumeName,
+    provisioner: &'a ProvisionerName,
+    scans: [Option<&'a DiskEntry>; 2],
+    volume: &'a LocalVolumeState,
+) -> DiskObservation<'a> {
+    DiskObservation {
+        name,
         path: PATH,
         scans,
         volume,
-        claim,
+        claim: ClaimState::Unread,
         former: FormerVolume::Unread,
         provisioner,
-        policy,
+        policy: DiskPolicy::default(),
         cleaner: DiskCleaner::Process,
         job: &CleaningJob::Unread,
-    })
+        is_creation_unknown: false,
+    }
 }
 
 fn empty() -> Disk {
@@ -96,6 +105,23 @@ fn wait(step: DiskStep) -> DiskWaiting {
         | DiskStep::FinishCleaning
         | DiskStep::RevokePermit(_)
         | DiskStep::DeleteVolume(..)) => panic!("{step:?}"),
+    }
+}
+
+/// A creation that nobody awaits any more could otherwise come after the volume of a second one was used and deleted.
+#[test]
+fn nothing_is_offered_while_the_outcome_of_a_creation_is_unknown() {
+    let (name, provisioner) = (name(), provisioner());
+    for mark in [None, Some(DiskMark::Offering(name.clone())), Some(DiskMark::Clean)] {
+        let entry = DiskEntry::Disk(Disk { mark, ..empty() });
+        let of = |is_creation_unknown| {
+            next_step(&DiskObservation {
+                is_creation_unknown,
+                ..observation(&name, &provisioner, [Some(&entry); 2], &ABSENT)
+            })
+        };
+        assert_eq!(wait(of(true)), DiskWaiting::CreationUnknown);
+        assert_eq!(of(false), DiskStep::Offer);
     }
 }
 
@@ -267,18 +293,9 @@ fn a_disk_that_was_moved_goes_on_under_its_new_volume_once_the_former_one_is_gon
     let entry = DiskEntry::Disk(full(DiskMark::Offered(other.clone())));
     let (name, provisioner) = (name(), provisioner());
     let of = |volume: &LocalVolume, former| {
-        next_step(&DiskObservation {
-            name: &name,
-            path: PATH,
-            scans: [Some(&entry); 2],
-            volume: &present(volume.clone()),
-            claim: ClaimState::Unread,
-            former,
-            provisioner: &provisioner,
-            policy: DiskPolicy::default(),
-            cleaner: DiskCleaner::Process,
-            job: &CleaningJob::Unread,
-        })
+        let volume = present(volume.clone());
+        let seen = observation(&name, &provisioner, [Some(&entry); 2], &volume);
+        next_step(&DiskObservation { former, ..seen })
     };
     assert_eq!(of(&moved, FormerVolume::Unread), DiskStep::ReadFormer(other.clone()));
     let waiting = DiskWaiting::OtherVolume(other.clone());

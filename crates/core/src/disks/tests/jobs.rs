@@ -21,6 +21,7 @@ fn decided(cleaner: DiskCleaner, disk: Disk, volume: LocalVolume, job: &Cleaning
         policy: DiskPolicy::default(),
         cleaner,
         job,
+        is_creation_unknown: false,
     })
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::jobs_world::JobDeed;
-use super::world::{Deed, PATH, World, name, provisioner, volume};
+use super::world::{Deed, Medium, PATH, World, name, provisioner, volume};
 use crate::disks::{
     ClaimState, CleaningJob, DiskCleaner, DiskContent, DiskEntry, DiskForm, DiskMark,
     DiskObservation, DiskPolicy, DiskStep, FormerVolume, LocalVolume, LocalVolumeState, OnContent,
@@ -20,6 +20,10 @@ enum Event {
     OfJob(JobDeed),
     /// The watch shows the volume as it is.
     Watch,
+    /// A creation arrives at the API server that a process has sent.
+    LateCreation,
+    /// A creation that has not arrived by now never does.
+    CreationLost,
     Step,
     /// The process is killed and started again: before its step, within it, or after it.
     Killed(When),
@@ -67,7 +71,7 @@ impl Process {
         }
     }
 
-    fn next(&self) -> DiskStep {
+    fn next(&self, world: &World) -> DiskStep {
         let (name, provisioner) = (name(), provisioner());
         let [now, before] = &self.scans;
         next_step(&DiskObservation {
@@ -81,6 +85,7 @@ impl Process {
             cleaner: self.cleaner,
             job: &self.job,
             former: FormerVolume::Unread,
+            is_creation_unknown: world.creation_sent.is_some(),
         })
     }
 
@@ -100,14 +105,16 @@ impl Process {
         self.scan(world);
         self.job = CleaningJob::Unread;
         loop {
-            let step = self.next();
+            let step = self.next(world);
             if killed == Some(When::Within) && step == DiskStep::Clean {
                 // Some files are gone, others are not.
                 return;
             }
             if killed == Some(When::Within) && step == DiskStep::Offer {
-                // The mark is there, and the volume is not.
-                return mark(world, DiskMark::Offering(name()));
+                // The mark is there, and the volume is not, or not yet.
+                mark(world, DiskMark::Offering(name()));
+                world.creation_sent = world.serial_of_offering();
+                return;
             }
             if killed == Some(When::Within) && step == DiskStep::FinishCleaning {
                 return world.finish_cleaning(true);
@@ -185,8 +192,8 @@ impl Process {
             }
             DiskStep::Offer => {
                 mark(world, DiskMark::Offering(name()));
-                if world.volume.is_none() {
-                    offer(world);
+                if let (None, Some(medium)) = (&world.volume, &world.slot) {
+                    offer(world, medium.serial);
                 }
             }
             DiskStep::Clean if self.is_current(world) => clean(world),
@@ -263,10 +270,12 @@ fn written(world: &World) -> bool {
     world.slot.as_ref().is_some_and(|medium| medium.written_by.is_some())
 }
 
-fn offer(world: &mut World) {
-    assert!(!written(world), "offered with data: {world:?}");
+/// Creates the volume of the disk of this serial number.
+fn offer(world: &mut World, serial: &'static str) {
+    let is_written = |medium: &Medium| medium.serial == serial && medium.written_by.is_some();
+    let mut media = world.slot.iter().chain(&world.drawer);
+    assert!(!media.any(is_written), "offered with data: {world:?}");
     let offered = volume(VolumePhase::Available, Reservation::Free);
-    let serial = world.slot.as_ref().map(|medium| medium.serial).unwrap_or_default();
     let uid = Uid::new(format!("v{}", world.version));
     let identity = Some(super::world::identity(serial));
     world.volume = Some(LocalVolume { uid, identity, ..offered });
@@ -295,6 +304,12 @@ fn delete(world: &mut World, uid: &Uid, version: &ResourceVersion) {
 }
 
 impl World {
+    /// The serial number of the disk of the slot, if it is marked as one that is being offered.
+    fn serial_of_offering(&self) -> Option<&'static str> {
+        let medium = self.slot.as_ref()?;
+        matches!(medium.mark, Some(DiskMark::Offering(_))).then_some(medium.serial)
+    }
+
     fn phase_is_free(&self) -> bool {
         self.volume.as_ref().is_some_and(|volume| volume.reservation == Reservation::Free)
     }
@@ -330,6 +345,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         8 => select(life).prop_map(Event::Deed),
         3 => select(trouble).prop_map(Event::Deed),
         4 => Just(Event::Watch),
+        1 => Just(Event::LateCreation),
+        1 => Just(Event::CreationLost),
         8 => Just(Event::Step),
         1 => select(vec![When::Before, When::Within, When::After]).prop_map(Event::Killed),
     ];
@@ -359,6 +376,12 @@ proptest! {
                 Event::Deed(deed) => world.perform(deed),
                 Event::OfJob(deed) => world.perform_of_job(deed),
                 Event::Watch => process.watch(&world),
+                Event::LateCreation => {
+                    if let (Some(serial), None) = (world.creation_sent.take(), &world.volume) {
+                        offer(&mut world, serial);
+                    }
+                }
+                Event::CreationLost => world.creation_sent = None,
                 Event::Step => process.step(&mut world, None),
                 Event::Killed(when) => {
                     if when != When::Before {

@@ -105,6 +105,10 @@ pub(super) struct World {
     pub(super) version: u32,
     pub(super) claims: u32,
     pub(super) jobs: Jobs,
+    /// The serial number of the disk for which the creation of a volume was sent that may still arrive. Within that minute no
+    /// ledger is lost, no disk exchanged and no volume made by hand, and no
+    /// pod starts whose volume does not exist.
+    pub(super) creation_sent: Option<&'static str>,
 }
 
 /// What someone does.
@@ -149,6 +153,7 @@ impl World {
             version: 1,
             claims: 0,
             jobs: Jobs::default(),
+            creation_sent: None,
         }
     }
 
@@ -255,7 +260,10 @@ impl World {
     }
 
     pub(super) fn perform(&mut self, deed: Deed) {
-        if self.rests_on_samples(deed) {
+        let is_too_soon = self.creation_sent.is_some()
+            && (matches!(deed, Deed::LoseLedger | Deed::ExchangeDisk | Deed::RestoreVolume)
+                || (matches!(deed, Deed::Mount) && self.volume.is_none()));
+        if self.rests_on_samples(deed) || is_too_soon {
             return;
         }
         match deed {

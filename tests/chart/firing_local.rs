@@ -52,6 +52,11 @@ pub(crate) const CASES: &[(&str, &[&str], u32)] = &[
     ),
     (
         "BinderyDiskHeld",
+        &["bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"offer_interrupted\"} 1x60"],
+        15,
+    ),
+    (
+        "BinderyDiskHeld",
         &["bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"unusable\"} 1x60"],
         15,
     ),

@@ -60,7 +60,7 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
         event VolumeReservedWhileCleaned names it.
   - alert: BinderyDiskHeld
     expr: >-
-      sum by (node, storage_class, state) (bindery_local_disks{ {{- $local -}} ,state=~"not_empty|unidentified|unusable|other_volume|name_taken|earlier_node|deleted_by_hand|job_ended|job_not_running"}) > 0
+      sum by (node, storage_class, state) (bindery_local_disks{ {{- $local -}} ,state=~"not_empty|offer_interrupted|unidentified|unusable|other_volume|name_taken|earlier_node|deleted_by_hand|job_ended|job_not_running"}) > 0
     for: 15m
     labels: {severity: warning}
     annotations:

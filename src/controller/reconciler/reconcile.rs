@@ -182,13 +182,17 @@ impl Reconciler {
             return order.map(Task::Recycle);
         }
         if let Some(busy) = objects.iter().find(|object| self.store.in_flight.contains(object)) {
-            if let Write::Reserve { volume, claim, .. } = &write {
-                self.store.assume_reservation(&volume.name, &claim.name);
+            // What is assumed for a claim is taken back when that is reconciled. A volume that waits does not reconcile it.
+            if let (ObjectKey::Claim(claim), Write::Reserve { volume, .. }) = (key, &write) {
+                self.store.assume_reservation(&volume.name, claim);
             }
             self.store.in_flight.wait_for(busy, key);
             return None;
         }
-        self.queue.note_write(key, now);
+        // What is written to others for a volume says nothing about how often that one changes.
+        if matches!(key, ObjectKey::Claim(_)) || write.object() == *key {
+            self.queue.note_write(key, now);
+        }
         self.store.assume(key, &write);
         if let Write::SetClass { claim, .. } | Write::MigrateClaim { claim, .. } = &write {
             self.assume_prediction(&claim.name, LiveReads::default());

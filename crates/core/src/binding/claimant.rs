@@ -22,7 +22,7 @@ pub(super) struct Claimant<'a> {
     pub(super) preferred: Option<Arc<Volume>>,
 }
 
-/// Returns the oldest Pending claim that `volume` matches now; none if the volume is not free, or is assumed to be
+/// The Pending claims that `volume` matches now, the oldest first; none if the volume is not free, or is assumed to be
 /// reserved. The read that decides where a claim's class was not seen.
 ///
 /// A volume that was just created (phase Pending) is given too: it need not become Available first. A claim that prefers
@@ -31,31 +31,35 @@ pub(super) struct Claimant<'a> {
 ///
 /// **Differs from Kubernetes**: there, a claim that came before its volume waits for the next resync, 15
 /// seconds at most.
-pub(super) fn first_claimant<'a>(
+pub(super) fn claimants<'a>(
     evidence: &Evidence<'a>,
-    volume: &Volume,
-) -> Result<Option<Claimant<'a>>, Read> {
+    volume: &'a Volume,
+) -> impl Iterator<Item = Result<Claimant<'a>, Read>> {
+    let view = evidence.view();
     let is_free = volume.reservation == Reservation::Free
         && volume.deletion == Deletion::NotAsked
-        && matches!(volume.phase, VolumePhase::Available | VolumePhase::Pending);
-    let view = evidence.view();
-    if !is_free || view.is_assumed(&volume.name) {
-        return Ok(None);
-    }
-    for claim in view.pending_for(volume).filter(|claim| claim.deletion == Deletion::NotAsked) {
-        let mode = class_of(evidence, claim)?;
-        let mode = mode.map_or(BindingMode::Immediate, |class| class.binding_mode);
-        let asker = FitCheck::Controller(mode);
-        let preferred = match choose(view, claim, asker) {
-            Choice::NoMatch => None,
-            Choice::Free(best) => Some(best).filter(|best| best.name != volume.name),
-            Choice::Reserved(_) | Choice::ReservedUnreachable(_) => continue,
-        };
-        if is_served(view, volume, claim, asker) {
-            return Ok(Some(Claimant { claim, preferred }));
-        }
-    }
-    Ok(None)
+        && matches!(volume.phase, VolumePhase::Available | VolumePhase::Pending)
+        && !view.is_assumed(&volume.name);
+    let pending = is_free.then(|| view.pending_for(volume)).into_iter().flatten();
+    let pending = pending.filter(|claim| claim.deletion == Deletion::NotAsked);
+    pending.filter_map(|claim| claimant(evidence, volume, claim).transpose())
+}
+
+/// The claim, if `volume` matches it and no other volume is reserved for it.
+fn claimant<'a>(
+    evidence: &Evidence<'a>,
+    volume: &Volume,
+    claim: &'a Claim,
+) -> Result<Option<Claimant<'a>>, Read> {
+    let mode = class_of(evidence, claim)?;
+    let mode = mode.map_or(BindingMode::Immediate, |class| class.binding_mode);
+    let (view, asker) = (evidence.view(), FitCheck::Controller(mode));
+    let preferred = match choose(view, claim, asker) {
+        Choice::NoMatch => None,
+        Choice::Free(best) => Some(best).filter(|best| best.name != volume.name),
+        Choice::Reserved(_) | Choice::ReservedUnreachable(_) => return Ok(None),
+    };
+    Ok(is_served(view, volume, claim, asker).then_some(Claimant { claim, preferred }))
 }
 
 /// Returns whether nothing speaks against the pair but that the volume is new.

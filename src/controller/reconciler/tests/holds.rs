@@ -1,5 +1,6 @@
 //! Who comes first has the volume, though its decision waits for a reply.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Stage, pv, pvc};
@@ -196,6 +197,44 @@ fn of_the_volumes_that_come_free_together_the_best_serves_who_waits() {
             }
         }
         assert_eq!(served, ["later-2"], "{reverses}");
+    }
+}
+
+/// Both prefer the small volume, and nothing is decided in the same moment: each reply is followed by the decisions that it allows.
+#[test]
+fn of_two_volumes_that_come_free_together_none_is_left_over_whichever_reply_comes_first() {
+    let asking = |name, version, created, size| Claim {
+        request: Quantity::parse(size).unwrap(),
+        ..pvc(name, version, created)
+    };
+    for takes_last in [false, true] {
+        let volumes = [left("kept", "1Gi"), left("large", "9Gi"), left("small", "2Gi")];
+        for second in ["9Gi", "2Gi"] {
+            let claims =
+                [pvc("first", 2, 1), asking("old", 3, 2, "2Gi"), asking("wide", 4, 3, second)];
+            let mut stage = Stage::of(&volumes, &claims);
+            let mut sent: Vec<Write> = Vec::new();
+            let mut reserved = BTreeMap::new();
+            let mut version = 200;
+            loop {
+                sent.extend(stage.writes());
+                if sent.is_empty() {
+                    break;
+                }
+                let write = sent.remove(if takes_last { sent.len() - 1 } else { 0 });
+                if let Write::Reserve { volume, claim, .. } = &write {
+                    reserved.insert(volume.name.to_string(), claim.name.name.to_string());
+                }
+                stage.store(&write, version);
+                version += 1;
+            }
+            let of = |volume: &str| reserved.get(volume).map(String::as_str);
+            assert_eq!(
+                (of("small"), of("large")),
+                (Some("old"), Some("wide")),
+                "{takes_last} {second}"
+            );
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! to a claim, which is decided from the claim's side (`claim`).
 
 use super::bind::bind;
-use super::claimant::{Claimant, first_claimant};
+use super::claimant::{Claimant, claimants};
 use super::decision::{Decision, Next, ObjectRef, Reclaim, Remaining, Write};
 use super::evidence::{Evidence, Lookup};
 use super::migration::{self, IN_TREE_PREFIX};
@@ -134,15 +134,15 @@ fn decide(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
 }
 
 fn offered(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
-    match first_claimant(evidence, volume) {
-        Ok(None) => {}
-        Ok(Some(Claimant { claim, preferred })) => {
-            let why = VolumeOutcome::Serves(claim.key.clone());
-            let taken = preferred.as_deref().unwrap_or(volume);
-            return Decision { next: bind(evidence, taken, claim), why };
-        }
-        Err(read) => {
-            return Decision::read(vec![read], VolumeOutcome::ClaimUnknown);
+    for claimant in claimants(evidence, volume) {
+        let (claim, preferred) = match claimant {
+            Ok(Claimant { claim, preferred }) => (claim, preferred),
+            Err(read) => return Decision::read(vec![read], VolumeOutcome::ClaimUnknown),
+        };
+        let next = bind(evidence, preferred.as_deref().unwrap_or(volume), claim);
+        // A claim that cannot take now what it prefers leaves this one to the next.
+        if preferred.is_none() || next != Next::Settled {
+            return Decision { next, why: VolumeOutcome::Serves(claim.key.clone()) };
         }
     }
     let why = match volume.reservation {

@@ -251,7 +251,10 @@ impl Provisioner {
         let needs_scan = matches!(end, TaskEnd::Failed(_));
         let pause = match end {
             TaskEnd::Waiting(waiting) => {
-                slot.failures = 0;
+                // The creation that failed is awaited, and then tried again.
+                if waiting != DiskWaiting::CreationUnknown {
+                    slot.failures = 0;
+                }
                 self.waits(key, &waiting)
             }
             TaskEnd::Changed(mark) => {
@@ -467,9 +470,12 @@ impl Provisioner {
         });
     }
 
-    /// Returns whether every entry was scanned twice and every disk decided about once.
+    /// Returns whether every entry was scanned twice and every disk decided about once. One whose creation is awaited is not.
     fn is_settled(&self) -> bool {
-        let is_decided = |slot: &Slot| slot.scans_count > 1 && slot.waiting.is_some();
+        let is_decided = |slot: &Slot| {
+            let waiting = slot.waiting.as_ref();
+            slot.scans_count > 1 && waiting.is_some_and(|it| *it != DiskWaiting::CreationUnknown)
+        };
         self.scans_count > 1 && self.slots.values().all(is_decided)
     }
 }

@@ -100,3 +100,50 @@ impl Slot {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::disks::{DiskContent, DiskForm, DiskIdentity};
+    use crate::model::VolumeName;
+
+    fn slot(mark: Option<DiskMark>) -> Slot {
+        let disk = Disk {
+            form: DiskForm::BlockDevice,
+            device: (8, 1),
+            identity: DiskIdentity::default(),
+            capacity: 1 << 30,
+            content: DiskContent::Unread,
+            is_in_use: false,
+            mark,
+            permit: None,
+        };
+        let found = Found {
+            entry: DiskEntry::Disk(disk),
+            path: PathBuf::new(),
+            device: String::new(),
+            target: None,
+            stack: BTreeSet::new(),
+        };
+        Slot { scans: [Some(found), None], ..Slot::default() }
+    }
+
+    #[test]
+    fn a_creation_may_come_for_a_minute_after_it_failed_or_its_process_ended() {
+        let started = Instant::now();
+        let name = VolumeName::new("local-pv-1");
+        for mark in [None, Some(DiskMark::Clean), Some(DiskMark::Offered(name.clone()))] {
+            assert_eq!(slot(mark).created_until(started), None);
+        }
+        let mut offering = slot(Some(DiskMark::Offering(name)));
+        assert_eq!(offering.created_until(started), Some(started + STORED_WITHIN));
+        let failed = started + Duration::from_secs(7);
+        offering.creation_unknown_since = Some(failed);
+        assert_eq!(offering.created_until(started), Some(failed + STORED_WITHIN));
+        let of_this_process = Slot { creation_unknown_since: Some(failed), ..slot(None) };
+        assert_eq!(of_this_process.created_until(started), Some(failed + STORED_WITHIN));
+    }
+}

@@ -7,9 +7,9 @@ use crate::disks::{DiskMark, DiskStep};
 pub(super) enum DependsOn {
     /// Nothing: the step reads, or the API server checks what it depends on.
     Nothing,
-    /// The disk is still at its path: it is offered.
+    /// The disk is still at its path: it is marked.
     Place,
-    /// No pod uses the disk: data is removed from it.
+    /// No pod uses the disk: data is removed from it, or it is offered.
     Use,
 }
 
@@ -18,9 +18,11 @@ pub(super) fn depends_on_now(step: &DiskStep) -> DependsOn {
         DiskStep::Clean
         | DiskStep::ReadJob
         | DiskStep::CreateJob
+        | DiskStep::Offer
         | DiskStep::Mark(DiskMark::Cleaning(_)) => DependsOn::Use,
-        DiskStep::Mark(DiskMark::Offering(_) | DiskMark::Offered(_) | DiskMark::Clean)
-        | DiskStep::Offer => DependsOn::Place,
+        DiskStep::Mark(DiskMark::Offering(_) | DiskMark::Offered(_) | DiskMark::Clean) => {
+            DependsOn::Place
+        }
         DiskStep::Wait(_)
         | DiskStep::ReadVolume
         | DiskStep::ReadClaim

@@ -142,12 +142,15 @@ impl NodeDisks {
 
     /// Lets a pod open the disk of a slot. The kernel denies that while it is being cleaned.
     pub(super) fn open(&mut self, slot: usize) {
-        if self.slots[slot].medium.is_none() {
-            return;
-        }
+        let Some(medium) = self.slots[slot].medium else { return };
         let file = File::open(self.entry(slot)).expect("a disk");
         if file.try_lock_shared().is_ok() {
             self.slots[slot].user = Some(file);
+            // What was removed since it was written is no former tenant's any more.
+            self.media[medium].image = self.bytes(medium);
+            if self.is_clean(medium) {
+                self.media[medium].written_by = None;
+            }
         }
     }
 

@@ -300,7 +300,8 @@ impl Play {
         }
     }
 
-    /// A pod starts with the disk, or goes on with it, and writes.
+    /// A pod starts with the disk, or goes on with it, and writes; not always as soon as it has started, and sometimes after a
+    /// person has deleted the volume meanwhile.
     fn use_disk(&mut self, slot: usize) {
         let Some(claim) = &self.claims[slot] else { return };
         let volume = people::volume(&self.server, slot);
@@ -311,6 +312,13 @@ impl Play {
         let mut judge = self.judge.lock().expect("whole");
         if judge.media.slots[slot].user.is_none() && volume.as_ref().is_some_and(is_bound) {
             judge.media.open(slot);
+            if self.rng.happens(300) {
+                drop(judge);
+                if self.rng.happens(200) {
+                    self.delete_volume(slot);
+                }
+                return;
+            }
         }
         judge.media.write(slot, &claim.uid, &mut self.rng);
         judge.count("writes of tenants");

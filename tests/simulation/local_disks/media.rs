@@ -146,11 +146,18 @@ impl NodeDisks {
         let file = File::open(self.entry(slot)).expect("a disk");
         if file.try_lock_shared().is_ok() {
             self.slots[slot].user = Some(file);
-            // What was removed since it was written is no former tenant's any more.
-            self.media[medium].image = self.bytes(medium);
-            if self.is_clean(medium) {
-                self.media[medium].written_by = None;
-            }
+            self.forget_former_tenant(medium);
+        }
+    }
+
+    /// What was removed from a disk since its tenant went is not his any more. Of a claim that exists, nothing may be missing.
+    fn forget_former_tenant(&mut self, medium: usize) {
+        if self.owner(medium).is_some_and(|uid| self.live.contains(uid)) {
+            return;
+        }
+        self.media[medium].image = self.bytes(medium);
+        if self.is_clean(medium) {
+            self.media[medium].written_by = None;
         }
     }
 

@@ -126,3 +126,24 @@ pub fn escaped(name: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_answered_or_by_a_server_in_trouble_may_be_stored() {
+        let answered = |code| {
+            let status = Status { code, ..Status::default() };
+            RequestError::Rejected(kube::Error::Api(Box::new(status)))
+        };
+        assert!(RequestError::Late.is_outcome_unknown());
+        for (code, is_unknown) in
+            [(403, false), (409, false), (429, false), (500, true), (503, true)]
+        {
+            assert_eq!(answered(code).is_outcome_unknown(), is_unknown, "{code}");
+        }
+        let invalid = Request::builder().uri(" ").body(()).unwrap_err();
+        assert!(!RequestError::Invalid(invalid).is_outcome_unknown());
+    }
+}

@@ -106,6 +106,16 @@ fn a_claim_that_prefers_another_free_volume_gets_that_one_and_the_next_is_served
     }
 }
 
+/// Such a claim is decided about again when it changes, and takes then what it prefers.
+#[test]
+fn a_claim_that_cannot_take_yet_what_it_prefers_leaves_the_volume_to_the_next() {
+    let available = |name, size| Volume { phase: VolumePhase::Available, ..fresh(name, size) };
+    let volumes = [available("pv-large", "9Gi"), available("pv-small", "2Gi")];
+    let without_uid = Claim { uid: None, ..asking("a", "1Gi", 1) };
+    let view = view(&[without_uid, asking("b", "5Gi", 2)], &volumes);
+    assert_eq!(served(&view, "pv-large").as_deref(), Some("b"));
+}
+
 #[test]
 fn a_claim_that_declines_leaves_the_volume_to_the_next() {
     let term = Term::equals("disk", "ssd").unwrap();

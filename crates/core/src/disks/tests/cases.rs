@@ -108,7 +108,7 @@ fn wait(step: DiskStep) -> DiskWaiting {
     }
 }
 
-/// A creation that nobody awaits any more could otherwise come after the volume of a second one was used and deleted.
+/// A creation whose answer is not awaited any more could otherwise come after the volume of a second one was used and deleted.
 #[test]
 fn nothing_is_offered_while_the_outcome_of_a_creation_is_unknown() {
     let (name, provisioner) = (name(), provisioner());

@@ -30,9 +30,9 @@ lint:
 unit:
 	$(CARGO_TEST) --lib --bins
 
-# Tests of the whole: repository rules, pages, bytes on a socket, the simulated server.
+# Tests of the whole: repository rules, pages, bytes on a socket, the simulated server, and the demonstration.
 suites:
-	$(CARGO_TEST) $(addprefix --test ,$(SUITES))
+	$(CARGO_TEST) $(addprefix --test ,$(SUITES) demo)
 
 # The examples in the documentation of the code.
 examples:

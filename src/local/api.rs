@@ -178,7 +178,7 @@ impl VolumeRequests {
         written(self.send(Method::POST, &path, Some(manifest)).await)
     }
 
-    /// Changes a volume by a merge patch, which names the version that was observed.
+    /// Changes a volume by a patch, which names the version that was observed, or tests what it depends on.
     pub async fn patch(
         &self,
         name: &VolumeName,

@@ -29,7 +29,7 @@ pub(super) async fn record(shared: Arc<Shared>, event: DiskEvent) {
     let DiskEvent { volume, about, event_type, reason, text } = event;
     let volume: Option<LocalVolume> = volume.and_then(|name| match shared.volumes.get(&name) {
         LocalVolumeState::Present(volume) => Some(*volume),
-        LocalVolumeState::Absent { .. } | LocalVolumeState::Unread => None,
+        LocalVolumeState::Absent | LocalVolumeState::Unread => None,
     });
     let text = format!("{about}: {text}");
     let (kind, on) = match &volume {

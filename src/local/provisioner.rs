@@ -16,12 +16,12 @@ use super::events::{DiskEvent, record};
 use super::found::{EntryKey, Scan};
 use super::shared::Shared;
 use super::slot::Slot;
-use super::task::{Task, TaskEnd, TaskError};
+use super::task::{Task, TaskEnd};
 use super::triggers::Triggers;
 use crate::binding::EventType;
 use crate::disks::{
     ClaimState, CleaningJob, DiskEntry, DiskForm, DiskWaiting, FormerVolume, LocalVolumeState,
-    Unusable, volume_name,
+    OtherVolume, Unusable, volume_name,
 };
 use crate::model::VolumeName;
 
@@ -71,8 +71,6 @@ pub(super) struct Provisioner {
     /// What each StorageClass said when it was read.
     classes: BTreeMap<String, (Instant, Option<ClassSettings>)>,
     scans_count: usize,
-    /// When the process started.
-    started: Instant,
 }
 
 impl Provisioner {
@@ -91,7 +89,6 @@ impl Provisioner {
             events: JoinSet::new(),
             classes: BTreeMap::new(),
             scans_count: 0,
-            started: Instant::now(),
         }
     }
 
@@ -251,10 +248,7 @@ impl Provisioner {
         let needs_scan = matches!(end, TaskEnd::Failed(_));
         let pause = match end {
             TaskEnd::Waiting(waiting) => {
-                // The creation that failed is awaited, and then tried again.
-                if waiting != DiskWaiting::CreationUnknown {
-                    slot.failures = 0;
-                }
+                slot.failures = 0;
                 self.waits(key, &waiting)
             }
             TaskEnd::Changed(mark) => {
@@ -272,9 +266,6 @@ impl Provisioner {
                 let EntryKey { class, file } = key;
                 tracing::warn!(class, file, %error, "a step for a disk failed; it is tried again");
                 slot.failures += 1;
-                if let TaskError::CreationUnknown(_) = error {
-                    slot.creation_unknown_since = Some(now);
-                }
                 let failures = slot.failures;
                 if failures == FAILURES_REPORTED {
                     let text = format!("a step failed and is tried again: {error}");
@@ -297,7 +288,7 @@ impl Provisioner {
         if is_new {
             slot.waiting_since = Some(Instant::now());
         }
-        let poll = slot.poll(self.started);
+        let poll = slot.poll();
         // A disk is mounted soon, and one that is cleaned or scanned is opened for a moment.
         let is_brief = [DiskWaiting::Unusable(Unusable::NotMounted), DiskWaiting::InUse];
         let is_expected = is_new && is_brief.contains(waiting);
@@ -417,11 +408,9 @@ impl Provisioner {
             scans: slot.scans.clone(),
             claim: ClaimState::Unread,
             former: FormerVolume::Unread,
+            other: OtherVolume::Unread,
             job: CleaningJob::Unread,
             job_created: None,
-            is_creation_unknown: slot
-                .created_until(self.started)
-                .is_some_and(|until| Instant::now() < until),
             waited: slot.waiting.clone(),
         })
     }
@@ -470,12 +459,9 @@ impl Provisioner {
         });
     }
 
-    /// Returns whether every entry was scanned twice and every disk decided about once. One whose creation is awaited is not.
+    /// Returns whether every entry was scanned twice and every disk decided about once.
     fn is_settled(&self) -> bool {
-        let is_decided = |slot: &Slot| {
-            let waiting = slot.waiting.as_ref();
-            slot.scans_count > 1 && waiting.is_some_and(|it| *it != DiskWaiting::CreationUnknown)
-        };
+        let is_decided = |slot: &Slot| slot.scans_count > 1 && slot.waiting.is_some();
         self.scans_count > 1 && self.slots.values().all(is_decided)
     }
 }

@@ -335,6 +335,14 @@ fn a_claim_that_names_the_wrong_volume_is_to_be_re_created() {
     );
 }
 
+#[test]
+fn a_local_disk_that_is_not_offered_yet_is_not_said_to_wait_for_a_claim() {
+    let state = "kind: PersistentVolume\nmetadata: {name: v, uid: u-v}\nspec: {capacity: {storage: 5Gi}, accessModes: \
+        [ReadWriteOnce], claimRef: {namespace: bindery.dev, name: v}}\nstatus: {phase: Available}\n";
+    let run = explain(state, &["pv/v"]);
+    assert!(run.stdout.contains("its local disk is not offered yet"), "{}", run.stdout);
+}
+
 /// A restored claim that lost the binder's annotations: its volume is reclaimed when it goes.
 #[test]
 fn a_claim_to_which_a_volume_is_bound_is_not_deleted_without_retain() {

@@ -105,6 +105,8 @@ pub(super) fn deletion(volume: &Volume) -> Option<String> {
     ))
 }
 
+const NOT_OFFERED: &str = "its local disk is not offered yet; if it stays so, read the log of the pod that offers the disks of its node";
+
 fn immediate() -> FitCheck<'static> {
     FitCheck::Controller(BindingMode::Immediate)
 }
@@ -123,6 +125,7 @@ fn state_of(volume: &Volume, outcome: &VolumeOutcome, waiting: usize) -> (bool, 
             let text = match &volume.reservation {
                 Reservation::Free if waiting == 0 => "no PVC is Pending".to_owned(),
                 Reservation::Free => format!("it matches none of the {waiting} Pending PVCs"),
+                Reservation::Named(key) if !key.may_exist() => NOT_OFFERED.to_owned(),
                 Reservation::Named(_) | Reservation::Held(..) | Reservation::Incomplete(..) => {
                     format!("it is reserved for PVC \"{holder}\", which does not exist")
                 }

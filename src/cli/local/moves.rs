@@ -124,6 +124,7 @@ impl FoundVolume {
         };
         match &volume.reservation {
             Reservation::Held(_, uid) if is_held(uid) => {}
+            Reservation::Named(key) if !key.may_exist() => return Some(NO_CLAIM.to_owned()),
             Reservation::Held(..) | Reservation::Named(_) => {
                 return Some(
                     "its PVC is gone, or another one has the name and another PersistentVolume; the PersistentVolume is \
@@ -132,7 +133,7 @@ impl FoundVolume {
                 );
             }
             Reservation::Free | Reservation::Incomplete(..) => {
-                return Some("no PVC has it; delete it once its data is not needed".to_owned());
+                return Some(NO_CLAIM.to_owned());
             }
         }
         let is_ready = node
@@ -157,6 +158,8 @@ impl FoundVolume {
         }
     }
 }
+
+const NO_CLAIM: &str = "no PVC has it; delete it once its data is not needed";
 
 /// What the new volume says of a Node; nothing if no volume can be tied to it.
 fn new_node(node: &Value) -> Option<NewNode<'_>> {
@@ -211,10 +214,7 @@ impl DiskMove {
         let problem = found.problem();
         let FoundVolume { volume, found, object, .. } = found;
         let node = object["metadata"]["labels"][LOCAL_NODE].as_str().unwrap_or_default();
-        let claim = match &volume.reservation {
-            Reservation::Named(key) | Reservation::Held(key, _) => Some(key.to_string()),
-            Reservation::Free | Reservation::Incomplete(..) => None,
-        };
+        let claim = volume.reservation.key().filter(|key| key.may_exist()).map(ToString::to_string);
         Self {
             volume: volume.name.to_string(),
             claim,

@@ -117,7 +117,7 @@ impl ReplicaSources<'_> {
                     has_lost = true;
                 }
                 // It is of another StorageClass.
-                LocalVolumeState::Absent { .. } | LocalVolumeState::Unread => {}
+                LocalVolumeState::Absent | LocalVolumeState::Unread => {}
             }
         }
         Ok(has_lost)

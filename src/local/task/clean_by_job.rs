@@ -97,9 +97,9 @@ impl Task {
             (LocalVolumeState::Present(seen), Some(now)) => {
                 (&seen.uid, &seen.version) == (&now.uid, &now.version)
             }
-            (LocalVolumeState::Absent { .. }, None) => true,
+            (LocalVolumeState::Absent, None) => true,
             (LocalVolumeState::Present(_), None)
-            | (LocalVolumeState::Absent { .. }, Some(_))
+            | (LocalVolumeState::Absent, Some(_))
             | (LocalVolumeState::Unread, _) => false,
         })
     }
@@ -118,7 +118,7 @@ impl Task {
         let settings = self.jobs()?;
         let uid = match &self.volume {
             LocalVolumeState::Present(volume) => Some(&volume.uid),
-            LocalVolumeState::Absent { .. } | LocalVolumeState::Unread => None,
+            LocalVolumeState::Absent | LocalVolumeState::Unread => None,
         };
         let job = NewJob {
             settings,

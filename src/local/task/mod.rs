@@ -30,15 +30,16 @@ use super::ledger::mark_file_system;
 use super::moved::{read_former, record_found, report_missing};
 use super::shared::Shared;
 use crate::api::local_volume::{
-    DiskPlace, NewLocalVolume, identify_patch, mark_patch, missing_patch, present_patch,
+    DiskPlace, NewLocalVolume, identify_patch, mark_patch, missing_patch, offer_patch,
+    present_patch,
 };
 use crate::binding::EventType;
-use crate::client::request::RequestError;
 use crate::disks::{
     ClaimState, CleaningJob, Disk, DiskContent, DiskEntry, DiskForm, DiskIdentity, DiskLocation,
-    DiskMark, DiskObservation, DiskStep, DiskWaiting, FormerVolume, LocalVolumeState, next_step,
+    DiskMark, DiskObservation, DiskStep, DiskWaiting, FormerVolume, LocalVolumeState, OtherVolume,
+    next_step,
 };
-use crate::model::VolumeName;
+use crate::model::{Uid, VolumeName};
 
 /// A disk, and what is to be done about it.
 pub(super) struct Task {
@@ -53,11 +54,10 @@ pub(super) struct Task {
     pub(super) volume: LocalVolumeState,
     pub(super) claim: ClaimState,
     pub(super) former: FormerVolume,
+    pub(super) other: OtherVolume,
     pub(super) job: CleaningJob,
     /// When the Job was created, if it exists.
     pub(super) job_created: Option<Timestamp>,
-    /// Whether the outcome of a creation of the volume is unknown.
-    pub(super) is_creation_unknown: bool,
     /// What the disk waited for before, which was reported.
     pub(super) waited: Option<DiskWaiting>,
 }
@@ -82,8 +82,6 @@ pub(super) enum TaskEnd {
 pub(super) enum TaskError {
     #[error(transparent)]
     Request(#[from] VolumeRequestError),
-    #[error("whether the PersistentVolume was created is not known: {0}")]
-    CreationUnknown(RequestError),
     #[error("{path}: {error}")]
     Disk { path: String, error: io::Error },
     #[error("the disk was not cleaned: {0}")]
@@ -92,8 +90,8 @@ pub(super) enum TaskError {
     Lost,
 }
 
-/// A step that only reads goes on with the next one: at most the volume, its claim, samples and the whole device; or the volume,
-/// its claim, and twice a Job, of which the first one is deleted.
+/// A step that only reads goes on with the next one: at most the volume, one of another name, its claim, samples and the whole
+/// device; or the volume, its claim, and twice a Job, of which the first one is deleted.
 const READS_COUNT_MAX: usize = 8;
 
 impl Task {
@@ -169,11 +167,11 @@ impl Task {
             volume: &self.volume,
             claim: self.claim,
             former: self.former,
+            other: &self.other,
             provisioner: &self.shared.node.provisioner,
             policy: self.class.policy,
             cleaner: self.cleaner(),
             job: &self.job,
-            is_creation_unknown: self.is_creation_unknown,
         })
     }
 
@@ -224,17 +222,16 @@ impl Task {
                 return Ok(Some(TaskEnd::Waiting(waiting)));
             }
             DiskStep::ReadVolume => {
-                self.volume = self.read_volume().await?;
+                let volume = self.shared.requests.volume_named(&self.name).await?.map(Box::new);
+                self.volume = volume.map_or(LocalVolumeState::Absent, LocalVolumeState::Present);
+            }
+            DiskStep::ReadOtherVolume => {
+                let (_, disk) = self.disk()?;
+                let other = self.shared.search.volume_of(&disk, &self.name).await?;
+                self.other = other.map_or(OtherVolume::Absent, OtherVolume::Present);
             }
             DiskStep::ReadClaim => {
-                self.claim = match &self.volume {
-                    LocalVolumeState::Present(volume) => {
-                        self.shared.requests.claim(&volume.reservation).await?
-                    }
-                    LocalVolumeState::Absent { .. } | LocalVolumeState::Unread => {
-                        self.shared.requests.claim_naming(&self.name).await?
-                    }
-                };
+                self.claim = self.read_claim().await?;
             }
             DiskStep::ReadFormer(name) => {
                 let (_, disk) = self.disk()?;
@@ -263,7 +260,8 @@ impl Task {
             }
             DiskStep::Identify(identity) => return self.identify(&identity).await.map(Some),
             DiskStep::Mark(mark) => return self.mark(mark).await,
-            DiskStep::Offer => return self.offer().await.map(Some),
+            DiskStep::Create => return self.create().await.map(Some),
+            DiskStep::Offer(uid) => return self.offer(&uid).await.map(Some),
             DiskStep::Clean => return self.clean().await.map(Some),
             DiskStep::ReadJob => return self.read_job().await,
             DiskStep::CreateJob => return self.create_job().await.map(Some),
@@ -281,14 +279,16 @@ impl Task {
         Ok(None)
     }
 
-    /// Reads the volume of the name. If there is none, the one of another name that was made for the disk is searched for.
-    async fn read_volume(&self) -> Result<LocalVolumeState, TaskError> {
-        if let Some(volume) = self.shared.requests.volume_named(&self.name).await? {
-            return Ok(LocalVolumeState::Present(Box::new(volume)));
+    /// Reads the claim of the volume, or whether one names it.
+    async fn read_claim(&self) -> Result<ClaimState, VolumeRequestError> {
+        match &self.volume {
+            LocalVolumeState::Present(volume) => {
+                self.shared.requests.claim(&volume.reservation).await
+            }
+            LocalVolumeState::Absent | LocalVolumeState::Unread => {
+                self.shared.requests.claim_naming(&self.name).await
+            }
         }
-        let (_, disk) = self.disk()?;
-        let made_as = self.shared.search.volume_of(&disk, &self.name).await?;
-        Ok(LocalVolumeState::Absent { made_as })
     }
 
     fn place<'a>(&'a self, device: &'a str) -> DiskPlace<'a> {
@@ -360,11 +360,32 @@ impl Task {
         record(Arc::clone(&self.shared), event).await;
     }
 
-    async fn offer(&self) -> Result<TaskEnd, TaskError> {
+    /// Lets claims get the volume of this uid.
+    async fn offer(&self, uid: &Uid) -> Result<TaskEnd, TaskError> {
+        if self.settings.is_none() {
+            return Ok(TaskEnd::NoClass);
+        }
+        let mark = DiskMark::Offering(self.name.clone());
+        self.record(mark.clone()).await?;
+        let patch = offer_patch(&self.name, uid);
+        match self.shared.requests.patch(&self.name, &patch).await {
+            Ok(ConditionalWrite::Made(volume)) => self.shared.volumes.store(*volume),
+            Ok(ConditionalWrite::Stale) => return Ok(TaskEnd::Stale),
+            Err(error) => {
+                // It may no longer be what it was observed as: a test that fails has the status of any rejection.
+                self.shared.volumes.forget(&self.name);
+                return Err(error.into());
+            }
+        }
+        tracing::info!(volume = %self.name, path = self.path(), "offered a disk");
+        Ok(TaskEnd::Changed(Some(mark)))
+    }
+
+    /// Creates the volume, which no claim can get yet.
+    async fn create(&self) -> Result<TaskEnd, TaskError> {
         let Some(settings) = &self.settings else { return Ok(TaskEnd::NoClass) };
         let (_, disk) = self.disk()?;
         let begun = Instant::now();
-        self.record(DiskMark::Offering(self.name.clone())).await?;
         let device = self.scans[0].as_ref().map(|found| found.device.as_str()).unwrap_or_default();
         let node = &self.shared.node;
         let manifest = NewLocalVolume {
@@ -385,17 +406,10 @@ impl Task {
             hostname: &node.hostname,
         }
         .manifest();
-        let created = self.shared.requests.create(&manifest).await.map_err(|error| match error {
-            VolumeRequestError::Request(error) if error.is_outcome_unknown() => {
-                TaskError::CreationUnknown(error)
-            }
-            VolumeRequestError::Request(_)
-            | VolumeRequestError::Unreadable(_)
-            | VolumeRequestError::Search(_)
-            | VolumeRequestError::Unanswered => error.into(),
-        });
-        let ConditionalWrite::Made(volume) = created? else { return Ok(TaskEnd::Stale) };
-        self.shared.volumes.store(*volume);
+        match self.shared.requests.create(&manifest).await? {
+            ConditionalWrite::Made(volume) => self.shared.volumes.store(*volume),
+            ConditionalWrite::Stale => return Ok(TaskEnd::Stale),
+        }
         let mode = self.class.mode.label();
         let metrics = &self.shared.metrics;
         metrics.discovered.with_label_values(&[mode]).inc();

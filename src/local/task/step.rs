@@ -18,13 +18,14 @@ pub(super) fn depends_on_now(step: &DiskStep) -> DependsOn {
         DiskStep::Clean
         | DiskStep::ReadJob
         | DiskStep::CreateJob
-        | DiskStep::Offer
+        | DiskStep::Offer(_)
         | DiskStep::Mark(DiskMark::Cleaning(_)) => DependsOn::Use,
         DiskStep::Mark(DiskMark::Offering(_) | DiskMark::Offered(_) | DiskMark::Clean) => {
             DependsOn::Place
         }
         DiskStep::Wait(_)
         | DiskStep::ReadVolume
+        | DiskStep::ReadOtherVolume
         | DiskStep::ReadClaim
         | DiskStep::ReadFormer(_)
         | DiskStep::ReadContent
@@ -32,6 +33,7 @@ pub(super) fn depends_on_now(step: &DiskStep) -> DependsOn {
         | DiskStep::RecordMissing(_)
         | DiskStep::RecordPresent(_)
         | DiskStep::Identify(_)
+        | DiskStep::Create
         | DiskStep::DeleteJob(_)
         | DiskStep::FinishCleaning
         | DiskStep::RevokePermit(_)
@@ -43,6 +45,7 @@ pub(super) fn label(step: &DiskStep) -> &'static str {
     match step {
         DiskStep::Wait(_) => "wait",
         DiskStep::ReadVolume => "read_volume",
+        DiskStep::ReadOtherVolume => "read_other_volume",
         DiskStep::ReadClaim => "read_claim",
         DiskStep::ReadFormer(_) => "read_former",
         DiskStep::ReadContent => "read_content",
@@ -51,7 +54,8 @@ pub(super) fn label(step: &DiskStep) -> &'static str {
         DiskStep::RecordPresent(_) => "record_present",
         DiskStep::Identify(_) => "identify",
         DiskStep::Mark(_) => "mark",
-        DiskStep::Offer => "offer",
+        DiskStep::Create => "create",
+        DiskStep::Offer(_) => "offer",
         DiskStep::Clean => "clean",
         DiskStep::ReadJob => "read_job",
         DiskStep::CreateJob => "create_job",

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
+use bindery::disks::claim_before_offer;
+use bindery::model::VolumeName;
 use http::Method;
 use rustix::fs::removexattr;
 use serde_json::{Value, json};
@@ -18,6 +20,7 @@ pub(super) const CASES: &[Case] = &[
     case!(a_volume_of_the_local_static_provisioner_is_taken_over_unchanged),
     case!(another_disk_under_the_same_path_is_neither_offered_nor_cleaned),
     case!(a_disk_whose_volume_was_deleted_by_hand_is_held_and_its_data_stays),
+    case!(a_creation_that_is_carried_out_late_offers_no_data),
     case!(a_disk_that_is_not_empty_is_held_until_it_is_emptied),
     case!(a_disk_is_not_cleaned_while_a_pod_has_it_mounted),
     case!(a_node_of_a_former_name_gets_its_own_disk_back_and_no_other),
@@ -125,6 +128,45 @@ fn a_disk_whose_volume_was_deleted_by_hand_is_held_and_its_data_stays() {
     drop(local);
     let _local = scene.start();
     scene.volume("fast/vol1", "Available", &uid(&volume));
+}
+
+/// The API server carries out a creation after its sender has ended, and after the volume was created again, used and deleted.
+fn a_creation_that_is_carried_out_late_offers_no_data() {
+    let plane = Plane::shared(Peers::WithBinder);
+    let mut scene = Scene::new(plane, "late");
+    let local = scene.start();
+    let volume = scene.written("vol1", "data");
+    local.kill();
+    scene.delete_volume_by_hand(&volume);
+    let mut late = volume.clone();
+    late.as_object_mut().unwrap().remove("status");
+    let Value::Object(metadata) = &volume["metadata"] else { panic!("{volume}") };
+    let kept = ["name", "labels", "annotations"].map(|key| (key.to_owned(), metadata[key].clone()));
+    late["metadata"] = kept.into_iter().collect();
+    let claim = claim_before_offer(&VolumeName::new(name(&volume)));
+    late["spec"]["claimRef"] = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": &*claim.namespace, "name": &*claim.name,
+    });
+    scene.objects.create("/api/v1/persistentvolumes", &late);
+    // Kubernetes gives it to no PVC, not even to one that names it.
+    let spec = &volume["spec"];
+    let next = json!({"spec": {
+        "storageClassName": spec["storageClassName"], "volumeName": name(&volume),
+        "resources": {"requests": {"storage": "1Mi"}},
+    }});
+    scene.objects.claim("next", &next);
+    eventually("the PVC is rejected", PATIENCE, || {
+        let events = format!("/api/v1/namespaces/{}/events", scene.objects.namespace());
+        let events = plane.get(ADMIN, &events).expect_ok();
+        let is_rejected = events["items"].as_array().unwrap().iter().any(|event| {
+            event["reason"] == "FailedBinding" && event["involvedObject"]["name"] == "next"
+        });
+        if is_rejected { Ok(()) } else { Err(events.to_string()) }
+    });
+    let local = scene.start();
+    scene.event(&local, "VolumeDeletedByHand");
+    wait(QUIET);
+    assert!(scene.volumes().is_empty() && scene.names("fast/vol1").len() == 3, "{}", local.log());
 }
 
 fn a_disk_that_is_not_empty_is_held_until_it_is_emptied() {

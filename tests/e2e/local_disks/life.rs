@@ -2,19 +2,25 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
-
+use bindery::disks::claim_before_offer;
+use bindery::model::annotations::TENANT;
+use bindery::model::{TenantLabel, VolumeName};
+use bindery::rules::Policy;
 use http::Method;
+use serde_json::{Value, json};
 
 use super::disks::run;
 use super::scene::{PATIENCE, SECRET, Scene};
 use crate::eventually::eventually;
+use crate::installed::{Installed, Registered};
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane, claim_path};
 use crate::runner::{Case, case};
 
-pub(super) const CASES: &[Case] =
-    &[case!(a_local_disk_is_found_offered_written_cleaned_and_offered_again)];
+pub(super) const CASES: &[Case] = &[
+    case!(a_local_disk_is_found_offered_written_cleaned_and_offered_again),
+    case!(the_disks_of_a_tenant_are_offered_beside_the_webhook),
+];
 
 pub(super) const LENGTHY: &[Case] = &[
     case!(nothing_is_left_on_fifty_disks_after_a_life),
@@ -170,4 +176,41 @@ fn a_local_disk_is_found_offered_written_cleaned_and_offered_again() {
     assert_eq!(scene.volumes().len(), 2, "a folder is no disk: {}", local.log());
     let reported = scene.event(&local, "DiskNotMounted");
     assert!(reported.contains("fast/folder: nothing is mounted on the folder"), "{reported}");
+}
+
+/// A new volume is reserved for a PVC that cannot exist: no rule takes that for another tenant's, or for two volumes' PVC.
+fn the_disks_of_a_tenant_are_offered_beside_the_webhook() {
+    let plane = Plane::start(Peers::WithBinder).unwrap();
+    let mut policy = Policy::default();
+    policy.label_volumes(TenantLabel::Auto);
+    let _installed = Installed::under(policy, &plane, Registered::Everything);
+    let mut scene = Scene::new(&plane, "tenant");
+    scene.files = vec![("labelsForPV", "bindery.dev/tenant: red\n")];
+    // Of a node whose provisioner has ended before it offered its disk.
+    let claim = claim_before_offer(&VolumeName::new("local-pv-1"));
+    let waiting = json!({
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {"name": claim.name.as_str(), "labels": {TENANT: "red"}},
+        "spec": {
+            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+            "claimRef": {
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                "namespace": claim.namespace.as_str(), "name": claim.name.as_str(),
+            },
+            "hostPath": {"path": "/mnt/disks/other"},
+        },
+    });
+    scene.objects.create("/api/v1/persistentvolumes", &waiting);
+    for number in 0..4 {
+        scene.disks.file_system(&format!("vol{number}"), 16);
+        scene.disks.block_device(&format!("disk{number}"), 16);
+    }
+    let local = scene.start();
+    for number in 0..4 {
+        for entry in [format!("fast/vol{number}"), format!("raw/disk{number}")] {
+            let volume = scene.volume(&entry, "Available", "");
+            assert_eq!(volume["metadata"]["labels"][TENANT], "red", "{volume}");
+        }
+    }
+    assert!(!local.log().contains("a step for a disk failed"), "{}", local.log());
 }

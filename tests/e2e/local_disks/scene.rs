@@ -126,7 +126,7 @@ impl<'a> Scene<'a> {
         volumes
     }
 
-    /// The volume of this entry, in this phase and with another uid than `not`.
+    /// The volume of this entry, in this phase and with another uid than `not`; one that is available is offered.
     #[track_caller]
     pub(crate) fn volume(&self, entry: &str, phase: &str, not: &str) -> Value {
         let path = json!(self.disks.path(entry));
@@ -136,7 +136,8 @@ impl<'a> Scene<'a> {
             });
             let volume = found.ok_or("none")?;
             let seen = volume["status"]["phase"].as_str().unwrap_or_default().to_owned();
-            if seen == phase { Ok(volume) } else { Err(seen) }
+            let is_before_offer = volume["spec"]["claimRef"]["namespace"] == "bindery.dev";
+            if seen == phase && !is_before_offer { Ok(volume) } else { Err(volume.to_string()) }
         })
     }
 

@@ -87,7 +87,7 @@ impl Judge {
             // Withdrawn while its disk is unplugged, it leaves a disk with data that a person has to decide about.
             self.media.media[medium].is_doubtful = true;
         }
-        if write.before.is_none() && write.user == PROVISIONER {
+        if write.user == PROVISIONER && was_reserved && is_free {
             self.count("offers");
             let offers = self.offers.entry(medium).or_default();
             *offers += 1;
@@ -151,6 +151,9 @@ impl Judge {
         let is_given_away = self.given_away.contains(text(volume, "/metadata/uid"));
         if phase != "Available" || !volume["metadata"]["deletionTimestamp"].is_null() {
             return Some(format!("the volume of disk {medium} is {phase}: {volume}"));
+        }
+        if !volume["spec"]["claimRef"].is_null() {
+            return Some(format!("disk {medium} is not offered: {volume}"));
         }
         let is_clean = is_given_away || self.media.is_clean(medium);
         (!is_clean).then(|| format!("disk {medium} is offered with data: {volume}"))

@@ -269,7 +269,8 @@ impl<'a> Evidence<'a> {
 
     /// The claim of this name, whichever it is.
     pub fn claim(&self, key: &ClaimKey) -> Lookup<'a, Claim> {
-        resolve(self.live.claims.get(key), self.view.claim(key))
+        let found = resolve(self.live.claims.get(key), self.view.claim(key));
+        if matches!(found, Lookup::Unknown) && !key.may_exist() { Lookup::Absent } else { found }
     }
 
     /// The claim of this name and uid. Another uid under the name proves absence only live: the

@@ -9,7 +9,7 @@ use crate::model::VolumeName;
 /// A mark. A disk without one was never offered by us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiskMark {
-    /// This volume is being created for it: whether it was is not known, nor whether someone has used it since.
+    /// This volume is being offered: whether claims can get it is not known, nor whether one has got it since.
     Offering(VolumeName),
     /// It was offered as this volume, and holds whatever was written through it since.
     Offered(VolumeName),

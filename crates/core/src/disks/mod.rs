@@ -10,6 +10,7 @@ mod identity;
 mod mark;
 mod names;
 mod node_cleanup;
+mod observation;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -26,9 +27,9 @@ pub use node_cleanup::{
     NodeOfVolume, NodeTie, NodeWaiting, OnNodeLoss, PodState, Replica, StatefulSetReplicas,
     holds_up, next_cleanup_step, volume_loss,
 };
-pub use step::{
-    ClaimState, DiskObservation, DiskPolicy, DiskStep, FormerVolume, OnContent, OnManualDelete,
-    is_moved_disk, next_step,
+pub use observation::{
+    ClaimState, DiskObservation, DiskPolicy, FormerVolume, OnContent, OnManualDelete, OtherVolume,
 };
-pub use volume::{DiskLocation, LocalVolume, LocalVolumeState};
+pub use step::{DiskStep, is_moved_disk, next_step};
+pub use volume::{DiskLocation, LocalVolume, LocalVolumeState, claim_before_offer};
 pub use waiting::DiskWaiting;

@@ -7,98 +7,25 @@ use super::cleaning_job::{CleaningJob, DiskCleaner, JobState};
 use super::entry::{Disk, DiskContent, DiskEntry, Unusable};
 use super::identity::{DiskComparison, DiskIdentity};
 use super::mark::DiskMark;
-use super::names::{Creator, ProvisionerName};
+use super::names::Creator;
+use super::observation::{
+    ClaimState, DiskObservation, FormerVolume, OnContent, OnManualDelete, OtherVolume,
+};
 use super::volume::{LocalVolume, LocalVolumeState};
 use super::waiting::DiskWaiting;
 use crate::model::{
     Deletion, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName, VolumePhase,
 };
 
-/// All that a decision about one entry of a discovery folder depends on.
-#[derive(Clone, Copy, Debug)]
-pub struct DiskObservation<'a> {
-    /// The name of the entry's volume.
-    pub name: &'a VolumeName,
-    /// The entry's path on the node.
-    pub path: &'a str,
-    /// The entry in the last two scans, the later one first; absent where a scan did not find it.
-    pub scans: [Option<&'a DiskEntry>; 2],
-    /// The volume of that name.
-    pub volume: &'a LocalVolumeState,
-    /// The claim of that volume.
-    pub claim: ClaimState,
-    /// The volume in whose place that one was made.
-    pub former: FormerVolume,
-    /// Who makes volumes on this node.
-    pub provisioner: &'a ProvisionerName,
-    /// What the StorageClass says.
-    pub policy: DiskPolicy,
-    /// Who cleans the disk.
-    pub cleaner: DiskCleaner,
-    /// The Job that cleans it.
-    pub job: &'a CleaningJob,
-    /// Whether the outcome of a creation of the volume is unknown, so that it may still be carried out.
-    pub is_creation_unknown: bool,
-}
-
-/// The claim of a released volume, or of one that was deleted by hand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClaimState {
-    /// It was not read since the volume changed.
-    Unread,
-    /// It exists.
-    Exists,
-    /// A live read proved that it is gone, or that its name is another claim's.
-    Gone,
-}
-
-/// The volume in whose place another one was made for the same disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FormerVolume {
-    /// It was not read.
-    Unread,
-    /// It exists.
-    Exists,
-    /// A live read proved that it is gone.
-    Gone,
-}
-
-/// What the configuration says about the disks of a StorageClass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DiskPolicy {
-    /// What becomes of a disk whose volume a person deleted.
-    pub on_manual_delete: OnManualDelete,
-    /// What becomes of a disk that is not empty and was never offered.
-    pub on_content: OnContent,
-}
-
-/// What becomes of a disk whose volume a person deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnManualDelete {
-    /// It is held until a person decides.
-    #[default]
-    Hold,
-    /// It is cleaned once no claim names the volume, and then offered again.
-    Clean,
-}
-
-/// What becomes of a disk that is not empty and was never offered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnContent {
-    /// It is held until a person empties it.
-    #[default]
-    Hold,
-    /// It is offered with what is on it, as by the local static provisioner.
-    Offer,
-}
-
 /// The next step for a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiskStep {
     /// Nothing, until one of the things that were observed changes.
     Wait(DiskWaiting),
-    /// Read the volume of the entry's name, and those that were made for the same disk, from the API server.
+    /// Read the volume of the entry's name from the API server.
     ReadVolume,
+    /// Read from the API server whether a volume of another name was made for the disk.
+    ReadOtherVolume,
     /// Read the claim of the volume from the API server.
     ReadClaim,
     /// Read from the API server whether this volume, in whose place another one was made, is gone, or one of another disk
@@ -117,8 +44,11 @@ pub enum DiskStep {
     /// Record this mark; [`DiskMark::Cleaning`] on the volume first, which fails unless it is still the one that was
     /// observed.
     Mark(DiskMark),
-    /// Record [`DiskMark::Offering`], then create the volume.
-    Offer,
+    /// Create the volume, reserved for [`claim_before_offer`](super::claim_before_offer()): however late the API server carries
+    /// that out, no claim gets what is on the disk by then.
+    Create,
+    /// Record [`DiskMark::Offering`], then let claims get the volume of this uid: take its reservation away if it is still there.
+    Offer(Uid),
     /// Remove all that is on the disk, prove that it is gone, and record [`DiskMark::Clean`]. Where the volume exists, a
     /// write to it comes first, which fails unless it is still the one that was observed.
     Clean,
@@ -171,15 +101,13 @@ fn decided(seen: &DiskObservation<'_>) -> DiskStep {
     match seen.volume {
         LocalVolumeState::Unread => DiskStep::ReadVolume,
         LocalVolumeState::Present(volume) => with_volume(seen, disk, volume),
-        LocalVolumeState::Absent { made_as: Some(other) } => {
-            DiskStep::Wait(DiskWaiting::OtherVolume(other.clone()))
+        LocalVolumeState::Absent if !disk.identity.is_known() => {
+            DiskStep::Wait(DiskWaiting::Unidentified)
         }
-        LocalVolumeState::Absent { made_as: None } => {
-            if !disk.identity.is_known() {
-                return DiskStep::Wait(DiskWaiting::Unidentified);
-            }
-            without_volume(seen, disk)
-        }
+        LocalVolumeState::Absent => match offerable(seen, disk) {
+            Offerable::Yes => DiskStep::Create,
+            Offerable::Unknown(step) | Offerable::No(step) => step,
+        },
     }
 }
 
@@ -200,6 +128,9 @@ fn withdrawn(seen: &DiskObservation<'_>, waiting: DiskWaiting) -> DiskStep {
             return DiskStep::Wait(waiting);
         }
         Creator::Own if is_free(volume) => return DiskStep::DeleteVolume(uid, version),
+        Creator::EarlierNode if is_free(volume) && volume.is_before_offer() => {
+            return DiskStep::DeleteVolume(uid, version);
+        }
         Creator::Own | Creator::EarlierNode => {}
     }
     let is_recordable = volume.identity.is_some() && volume.deletion == Deletion::NotAsked;
@@ -220,7 +151,6 @@ fn is_elsewhere(waiting: &DiskWaiting) -> bool {
         | DiskWaiting::SecondScan
         | DiskWaiting::NotEmpty
         | DiskWaiting::OfferInterrupted
-        | DiskWaiting::CreationUnknown
         | DiskWaiting::Unidentified
         | DiskWaiting::OtherVolume(_)
         | DiskWaiting::NameTaken
@@ -241,7 +171,7 @@ fn is_elsewhere(waiting: &DiskWaiting) -> bool {
 /// Returns whether no claim has the volume, or is to get it.
 fn is_free(volume: &LocalVolume) -> bool {
     volume.phase == VolumePhase::Available
-        && volume.reservation == Reservation::Free
+        && (volume.reservation == Reservation::Free || volume.is_before_offer())
         && volume.deletion == Deletion::NotAsked
 }
 
@@ -268,6 +198,9 @@ fn with_volume(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) ->
     }
     if volume.is_disk_missing || volume.found_at.is_some() {
         return DiskStep::RecordPresent(volume.version.clone());
+    }
+    if volume.is_before_offer() {
+        return before_offer(seen, disk, volume);
     }
     let mark = disk.mark.as_ref().or(volume.mark.as_ref());
     if let Some(other) = mark.and_then(DiskMark::volume).filter(|name| *name != seen.name) {
@@ -424,44 +357,66 @@ fn next_job_step(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
     }
 }
 
-/// No volume has the disk.
-fn without_volume(seen: &DiskObservation<'_>, disk: &Disk) -> DiskStep {
-    if let Some(other) =
-        disk.mark.as_ref().and_then(DiskMark::volume).filter(|name| *name != seen.name)
-    {
-        return DiskStep::Wait(DiskWaiting::OtherVolume(other.clone()));
+/// Whether a disk may be offered that no claim can get.
+enum Offerable {
+    Yes,
+    /// This step comes first.
+    Unknown(DiskStep),
+    /// This is to be done about it instead.
+    No(DiskStep),
+}
+
+/// No volume of the entry's name has the disk, or one that no claim can get yet.
+fn offerable(seen: &DiskObservation<'_>, disk: &Disk) -> Offerable {
+    let other = match seen.other {
+        OtherVolume::Unread => return Offerable::Unknown(DiskStep::ReadOtherVolume),
+        OtherVolume::Present(other) => Some(other),
+        OtherVolume::Absent => disk.mark.as_ref().and_then(DiskMark::volume),
+    };
+    if let Some(other) = other.filter(|name| *name != seen.name) {
+        return Offerable::No(DiskStep::Wait(DiskWaiting::OtherVolume(other.clone())));
     }
     if is_used_by_other(seen, disk, disk.mark.as_ref()) {
-        return DiskStep::Wait(DiskWaiting::InUse);
-    }
-    // With a second creation under way, the volume could be created, used and deleted by hand, and then created once more
-    // with what a tenant has written: what was read before does not hold for the later of the two.
-    if seen.is_creation_unknown {
-        return DiskStep::Wait(DiskWaiting::CreationUnknown);
+        let step = DiskStep::Wait(DiskWaiting::InUse);
+        // A disk that was never offered is opened for a moment; one that was may be a pod's.
+        let was_offered = disk.mark.as_ref().is_some_and(|mark| mark.volume().is_some());
+        return if was_offered { Offerable::No(step) } else { Offerable::Unknown(step) };
     }
     let offers_content = seen.policy.on_content == OnContent::Offer;
     match (&disk.mark, disk.content) {
         // The volume may have been given to a claim before it was deleted by hand.
-        (Some(DiskMark::Cleaning(_)), _) => {
-            unless_unused(seen, disk, disk.mark.as_ref()).unwrap_or_else(|| cleaned(seen, disk))
-        }
-        (_, DiskContent::Unread) => DiskStep::ReadContent,
+        (Some(DiskMark::Cleaning(_)), _) => Offerable::No(
+            unless_unused(seen, disk, disk.mark.as_ref()).unwrap_or_else(|| cleaned(seen, disk)),
+        ),
+        (_, DiskContent::Unread) => Offerable::Unknown(DiskStep::ReadContent),
         (_, DiskContent::Empty) | (None | Some(DiskMark::Clean), DiskContent::ZerosInSamples) => {
-            DiskStep::Offer
+            Offerable::Yes
         }
         // It may have been used, and its volume deleted by hand: a tenant may have written what the samples have missed.
         (Some(DiskMark::Offering(_) | DiskMark::Offered(_)), DiskContent::ZerosInSamples) => {
-            DiskStep::ReadDevice
+            Offerable::Unknown(DiskStep::ReadDevice)
         }
-        (Some(DiskMark::Offered(_)), DiskContent::Something) => deleted_by_hand(seen, disk),
-        (None, DiskContent::Something) if offers_content => DiskStep::Offer,
+        (Some(DiskMark::Offered(_)), DiskContent::Something) => {
+            Offerable::No(deleted_by_hand(seen, disk))
+        }
+        (None, DiskContent::Something) if offers_content => Offerable::Yes,
         // It may have been there before, or a tenant has written it.
         (Some(DiskMark::Offering(_)), DiskContent::Something) => {
-            DiskStep::Wait(DiskWaiting::OfferInterrupted)
+            Offerable::No(DiskStep::Wait(DiskWaiting::OfferInterrupted))
         }
         (None | Some(DiskMark::Clean), DiskContent::Something) => {
-            DiskStep::Wait(DiskWaiting::NotEmpty)
+            Offerable::No(DiskStep::Wait(DiskWaiting::NotEmpty))
         }
+    }
+}
+
+/// No claim can get the volume yet. What is read while it exists, no pod changes until it is offered.
+fn before_offer(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) -> DiskStep {
+    match offerable(seen, disk) {
+        Offerable::Yes => DiskStep::Offer(volume.uid.clone()),
+        Offerable::Unknown(step) => step,
+        // A creation that came late has made it: a person who restores the former one needs its name.
+        Offerable::No(_) => DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone()),
     }
 }
 

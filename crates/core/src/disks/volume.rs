@@ -3,7 +3,7 @@
 use super::identity::DiskIdentity;
 use super::mark::DiskMark;
 use crate::model::{
-    Deletion, NodeAffinity, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName,
+    ClaimKey, Deletion, NodeAffinity, ReclaimPolicy, Reservation, ResourceVersion, Uid, VolumeName,
     VolumePhase,
 };
 
@@ -48,6 +48,19 @@ pub struct LocalVolume {
     pub mark: Option<DiskMark>,
 }
 
+/// Returns the claim that a new volume of this name is reserved for until its disk is offered, so that no other claim can get it.
+/// There can be none of that key ([`ClaimKey::may_exist`]), and no other volume is reserved for it.
+pub fn claim_before_offer(volume: &VolumeName) -> ClaimKey {
+    ClaimKey::new("bindery.dev", volume.as_str())
+}
+
+impl LocalVolume {
+    /// Returns whether no claim can get it yet: it was created, and its disk is not offered.
+    pub fn is_before_offer(&self) -> bool {
+        self.reservation == Reservation::Named(claim_before_offer(&self.name))
+    }
+}
+
 /// Where a disk was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskLocation {
@@ -65,10 +78,7 @@ pub enum LocalVolumeState {
     /// The watch does not show it, which proves nothing: one that another provisioner made has no label of ours.
     Unread,
     /// A live read proved that there is none.
-    Absent {
-        /// The volume of another name, here or of another node, that was made for this disk.
-        made_as: Option<VolumeName>,
-    },
+    Absent,
     /// It exists.
     Present(Box<LocalVolume>),
 }

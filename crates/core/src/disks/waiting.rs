@@ -20,10 +20,8 @@ pub enum DiskWaiting {
     Unusable(Unusable),
     /// It is not empty and was never offered.
     NotEmpty,
-    /// It is not empty, and the creation of its volume was interrupted.
+    /// It is not empty, and the offer of its volume was interrupted.
     OfferInterrupted,
-    /// Its volume does not exist, and a creation of it whose outcome is unknown may still be carried out.
-    CreationUnknown,
     /// It has no feature that distinguishes it from other disks.
     Unidentified,
     /// It differs in this feature from the disk that the volume was made for.
@@ -66,7 +64,6 @@ impl DiskWaiting {
             Self::Unusable(_) => "unusable",
             Self::NotEmpty => "not_empty",
             Self::OfferInterrupted => "offer_interrupted",
-            Self::CreationUnknown => "creation_unknown",
             Self::Unidentified => "unidentified",
             Self::OtherDisk(_) => "other_disk",
             Self::OtherVolume(_) => "other_volume",
@@ -101,7 +98,6 @@ impl DiskWaiting {
             Self::InUse => "DiskInUse",
             Self::JobNotRunning(_) | Self::JobEnded(..) => "VolumeFailedDelete",
             Self::Offered
-            | Self::CreationUnknown
             | Self::CleanedByJob
             | Self::SecondScan
             | Self::Gone
@@ -128,7 +124,6 @@ impl DiskWaiting {
             | Self::Unusable(_)
             | Self::NotEmpty
             | Self::OfferInterrupted
-            | Self::CreationUnknown
             | Self::Unidentified
             | Self::OtherDisk(_)
             | Self::OtherVolume(_)
@@ -156,10 +151,9 @@ impl fmt::Display for DiskWaiting {
                  empty it, or set onContent: offer for its StorageClass if everyone may read that",
             ),
             Self::OfferInterrupted => f.write_str(
-                "the disk is not empty, and whether its PersistentVolume was created and used is not known, as its \
-                 creation was interrupted; back up what is on it, then empty it",
+                "the disk is not empty, and whether a PVC got its PersistentVolume is not known, as offering it was \
+                 interrupted; back up what is on it, then empty it",
             ),
-            Self::CreationUnknown => f.write_str("an earlier request may still create its PersistentVolume; that is awaited for a minute"),
             Self::Unidentified => f.write_str(
                 "the disk has no World Wide Name, serial number or UUID; it could be replaced without notice; \
                  make a partition table or a file system on it",

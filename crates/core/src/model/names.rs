@@ -201,6 +201,13 @@ impl ClaimKey {
     pub fn new(namespace: impl Into<ArcStr>, name: impl Into<ArcStr>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
+
+    /// Returns whether there can be a claim of this key: the name of a namespace has no dot.
+    ///
+    /// Kubernetes: `apimachinery/pkg/api/validation/generic.go`, `ValidateNamespaceName`.
+    pub fn may_exist(&self) -> bool {
+        !self.namespace.is_empty() && !self.namespace.contains('.')
+    }
 }
 
 impl fmt::Display for ClaimKey {

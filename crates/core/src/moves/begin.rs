@@ -52,6 +52,9 @@ fn volume_problem(seen: &BeginEvidence<'_>) -> Option<MoveProblem> {
         (Reservation::Free | Reservation::Incomplete(..), _) => {
             Some(MoveProblem::NoClaim(volume.name.clone()))
         }
+        (Reservation::Named(key), _) if !key.may_exist() => {
+            Some(MoveProblem::NotOffered(volume.name.clone()))
+        }
         // Its driver deletes the storage, or has begun to.
         (Reservation::Held(..) | Reservation::Named(_), VolumePhase::Released)
             if volume.policy != ReclaimPolicy::Retain =>

@@ -43,6 +43,8 @@ pub enum MoveProblem {
     Phase(VolumeName, VolumePhase),
     /// The volume has no claim and never had one.
     NoClaim(VolumeName),
+    /// The volume of a local disk is not offered yet.
+    NotOffered(VolumeName),
     /// The namespace does not exist.
     NoNamespace(Box<str>),
     /// The namespace is being deleted.
@@ -160,6 +162,11 @@ impl fmt::Display for MoveProblem {
             Self::NoClaim(volume) => write!(
                 f,
                 "PV {:?} is reserved for no PVC; any PVC may take it; create a PVC with spec.volumeName instead",
+                volume.as_str()
+            ),
+            Self::NotOffered(volume) => write!(
+                f,
+                "PV {:?} is not offered yet: what is on its local disk is not known; wait until its claimRef is removed",
                 volume.as_str()
             ),
             Self::NoNamespace(name) => {

@@ -61,6 +61,9 @@ pub(super) static RULE: Rule = Rule {
         Example::new("creating a PV that is reserved for a namespace that it lists").creates(
             "volume pv-a 10Gi RWO for=db/data annotation=bindery.dev/allowed-namespaces:db",
         ),
+        Example::new("Bindery's provisioner creating a PV of a tenant for a local disk, which no PVC can get yet").creates(
+            "volume pv-a 10Gi RWO for=bindery.dev/pv-a label=bindery.dev/tenant:red",
+        ),
         Example::new("the scheduler giving a PV to a PVC of a namespace that it lists")
             .given(
                 "volume pv-a 10Gi RWO phase=Available \
@@ -115,7 +118,7 @@ fn foreign<'a>(
     volume: &'a Volume,
     evidence: &Evidence<'_>,
 ) -> Option<(&'a ClaimKey, Vec<Dependency>)> {
-    let key = volume.reservation.key().filter(|key| !key.namespace.is_empty())?;
+    let key = volume.reservation.key().filter(|key| key.may_exist())?;
     // Of volumes without a mark this endpoint is not called.
     match admission(volume, &key.namespace, Unlisted::Allow, evidence) {
         Admission::Admitted => None,

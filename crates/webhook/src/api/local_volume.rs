@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 use super::bounded::{LabelUse, OptionalText, Text, parse, wire};
 use super::trash::{no_record, policy_before_trash};
 use super::volume::{Wanted, volume};
-use crate::disks::{DiskIdentity, DiskLocation, DiskMark, LocalVolume, stated_capacity};
+use crate::disks::{
+    DiskIdentity, DiskLocation, DiskMark, LocalVolume, claim_before_offer, stated_capacity,
+};
 use crate::model::annotations::{
     DISK_DEVICE, DISK_FILE_SYSTEM, DISK_FOLDER, DISK_FOUND_AT, DISK_MACHINE, DISK_MAPPING,
     DISK_MARK, DISK_MISSING, DISK_PARTITION, DISK_SERIAL, DISK_SIZE, DISK_WWN, LOCAL_DISK,
@@ -189,7 +191,7 @@ pub struct NewLocalVolume<'a> {
 }
 
 impl NewLocalVolume<'_> {
-    /// Returns the object to create.
+    /// Returns the object to create, which is reserved for [`claim_before_offer`]: [`offer_patch`] takes that away.
     ///
     /// sig-storage-local-static-provisioner: `pkg/common/common.go`, `CreateLocalPVSpec`; the rest records the disk.
     pub fn manifest(&self) -> Value {
@@ -200,6 +202,7 @@ impl NewLocalVolume<'_> {
         if !self.fs_type.is_empty() {
             local["fsType"] = json!(self.fs_type);
         }
+        let claim = claim_before_offer(self.name);
         let on_node =
             json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [self.hostname]});
         let mut volume = json!({
@@ -212,6 +215,10 @@ impl NewLocalVolume<'_> {
                 "volumeMode": self.mode,
                 "persistentVolumeReclaimPolicy": self.policy,
                 "storageClassName": self.class,
+                "claimRef": {
+                    "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                    "namespace": &*claim.namespace, "name": &*claim.name,
+                },
                 "local": local,
                 "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [on_node]}]}},
             },
@@ -224,6 +231,19 @@ impl NewLocalVolume<'_> {
         }
         volume
     }
+}
+
+/// Returns the JSON patch that lets claims get the volume of this name and uid, if none could so far. Not by its version:
+/// Kubernetes writes its phase as soon as it is created.
+pub fn offer_patch(name: &VolumeName, uid: &Uid) -> Value {
+    let claim = claim_before_offer(name);
+    let at = "/spec/claimRef";
+    json!([
+        {"op": "test", "path": "/metadata/uid", "value": uid.to_string()},
+        {"op": "test", "path": format!("{at}/namespace"), "value": &*claim.namespace},
+        {"op": "test", "path": format!("{at}/name"), "value": &*claim.name},
+        {"op": "remove", "path": at},
+    ])
 }
 
 /// Returns the merge patch that records the disk of a volume, if that still has this version.
@@ -339,6 +359,7 @@ mod tests {
         assert_eq!(made["spec"]["capacity"]["storage"], "97Gi");
         assert_eq!(made["metadata"]["labels"]["bindery.dev/local-node"], "node-1");
         assert_eq!(made["metadata"]["labels"]["pool"], "fast");
+        assert!(local_volume(&made.to_string()).unwrap().is_before_offer());
         made["metadata"]["uid"] = json!("v");
         made["metadata"]["resourceVersion"] = json!("7");
         made["spec"]["claimRef"] = json!({"namespace": "db", "name": "data", "uid": "c"});
@@ -359,6 +380,25 @@ mod tests {
         made["metadata"]["annotations"][DISK_MARK] =
             patch["metadata"]["annotations"][DISK_MARK].clone();
         assert_eq!(local_volume(&made.to_string()).unwrap().mark, Some(mark));
+    }
+
+    #[test]
+    fn only_the_volume_that_was_read_is_offered_and_only_once() {
+        let mut made = new_volume();
+        made["metadata"]["uid"] = json!("v");
+        let name = VolumeName::new("local-pv-457091be");
+        let offered = |volume: &Value, uid: &str| {
+            let mut volume = volume.clone();
+            let patch = offer_patch(&name, &Uid::new(uid));
+            let patch: json_patch::Patch = serde_json::from_value(patch).unwrap();
+            json_patch::patch(&mut volume, &patch).map(|()| volume)
+        };
+        let free = offered(&made, "v").unwrap();
+        assert_eq!(local_volume(&free.to_string()).unwrap().reservation, Reservation::Free);
+        made["spec"]["claimRef"] = json!({"namespace": "db", "name": "data", "uid": "c"});
+        for (volume, uid) in [(new_volume(), "w"), (made, "v"), (free, "v")] {
+            assert!(offered(&volume, uid).is_err(), "{volume}");
+        }
     }
 
     #[test]

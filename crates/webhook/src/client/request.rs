@@ -1,4 +1,4 @@
-//! Requests with a body: merge patches, JSON and server-side apply; and which answer proves absence.
+//! Requests with a body: patches, JSON and server-side apply; and which answer proves absence.
 //!
 //! Not here: the writes that a decision asks for, which say themselves how they are merged (`api::write`).
 
@@ -13,14 +13,18 @@ use tokio::time::timeout;
 
 use super::send::FIELD_MANAGER;
 
-/// A request of `method` to `path`, with `body` as JSON. The error is a path that is none.
+/// A request of `method` to `path`, with `body` as JSON: of a `PATCH`, a list is a JSON patch, and an object a merge patch. The error is a path
+/// that is none.
 pub fn request(
     method: Method,
     path: &str,
     body: Option<&Value>,
 ) -> Result<Request<Vec<u8>>, http::Error> {
-    let kind =
-        if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+    let kind = match (&method, body) {
+        (&Method::PATCH, Some(Value::Array(_))) => "application/json-patch+json",
+        (&Method::PATCH, _) => "application/merge-patch+json",
+        _ => "application/json",
+    };
     let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
     Request::builder().method(method).uri(path).header("content-type", kind).body(body)
 }
@@ -80,15 +84,6 @@ pub enum RequestError {
 pub const STORED_WITHIN: Duration = Duration::from_mins(1);
 
 impl RequestError {
-    /// Returns whether what was sent may have been stored, or be stored later: there was no answer, or that of a server in
-    /// trouble.
-    pub fn is_outcome_unknown(&self) -> bool {
-        match self {
-            Self::Late | Self::Rejected(_) => self.status().is_none_or(|status| status.code >= 500),
-            Self::Invalid(_) => false,
-        }
-    }
-
     /// The status with which the API server rejected it, if it did.
     pub fn status(&self) -> Option<&Status> {
         if let Self::Rejected(kube::Error::Api(status)) = self { Some(status) } else { None }
@@ -125,25 +120,4 @@ pub fn escaped(name: &str) -> String {
         }
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_not_answered_or_by_a_server_in_trouble_may_be_stored() {
-        let answered = |code| {
-            let status = Status { code, ..Status::default() };
-            RequestError::Rejected(kube::Error::Api(Box::new(status)))
-        };
-        assert!(RequestError::Late.is_outcome_unknown());
-        for (code, is_unknown) in
-            [(403, false), (409, false), (429, false), (500, true), (503, true)]
-        {
-            assert_eq!(answered(code).is_outcome_unknown(), is_unknown, "{code}");
-        }
-        let invalid = Request::builder().uri(" ").body(()).unwrap_err();
-        assert!(!RequestError::Invalid(invalid).is_outcome_unknown());
-    }
 }

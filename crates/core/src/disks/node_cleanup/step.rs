@@ -119,6 +119,7 @@ pub fn next_cleanup_step(seen: &CleanupObservation<'_>) -> CleanupStep {
     match (&volume.phase, &volume.reservation) {
         (VolumePhase::Bound, Reservation::Held(key, _)) => bound(seen, key, kind),
         (VolumePhase::Available, Reservation::Free) | (VolumePhase::Released, _) => unused(seen),
+        (VolumePhase::Available, Reservation::Named(_)) if volume.is_before_offer() => unused(seen),
         (
             VolumePhase::Pending
             | VolumePhase::Available

@@ -5,22 +5,22 @@ use crate::disks::{
     ClaimState, CleaningJob, Disk, DiskCleaner, DiskComparison, DiskContent, DiskEntry,
     DiskFeature, DiskForm, DiskIdentity, DiskMark, DiskObservation, DiskPolicy, DiskStep,
     DiskWaiting, FormerVolume, LocalVolume, LocalVolumeState, OnContent, OnManualDelete,
-    ProvisionerName, Unusable, is_moved_disk, next_step,
+    OtherVolume, ProvisionerName, Unusable, claim_before_offer, is_moved_disk, next_step,
 };
-use crate::model::{Deletion, ReclaimPolicy, Reservation, VolumeName, VolumePhase};
+use crate::model::{Deletion, ReclaimPolicy, Reservation, Uid, VolumeName, VolumePhase};
 
 /// Made by the provisioner of an earlier node of the same name.
 const EARLIER: &str = "local-volume-provisioner-node-1-11111111-2222-3333-4444-555555555555";
 
-const ABSENT: LocalVolumeState = LocalVolumeState::Absent { made_as: None };
+pub(super) const ABSENT: LocalVolumeState = LocalVolumeState::Absent;
 
 /// What is decided about a disk that two scans found.
-fn decided(disk: Disk, volume: LocalVolumeState, claim: ClaimState) -> DiskStep {
+pub(super) fn decided(disk: Disk, volume: LocalVolumeState, claim: ClaimState) -> DiskStep {
     decided_by(DiskPolicy::default(), disk, volume, claim)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "each case makes its own")]
-fn decided_by(
+pub(super) fn decided_by(
     policy: DiskPolicy,
     disk: Disk,
     volume: LocalVolumeState,
@@ -40,7 +40,7 @@ fn of_scans(
     next_step(&DiskObservation { claim, policy, ..observation(&name, &provisioner, scans, volume) })
 }
 
-fn observation<'a>(
+pub(super) fn observation<'a>(
     name: &'a VolumeName,
     provisioner: &'a ProvisionerName,
     scans: [Option<&'a DiskEntry>; 2],
@@ -53,11 +53,11 @@ fn observation<'a>(
         volume,
         claim: ClaimState::Unread,
         former: FormerVolume::Unread,
+        other: &OtherVolume::Absent,
         provisioner,
         policy: DiskPolicy::default(),
         cleaner: DiskCleaner::Process,
         job: &CleaningJob::Unread,
-        is_creation_unknown: false,
     }
 }
 
@@ -69,15 +69,15 @@ fn full(mark: impl Into<Option<DiskMark>>) -> Disk {
     Disk { mark: mark.into(), ..disk(DiskForm::FileSystem, DiskContent::Something) }
 }
 
-fn offered() -> DiskMark {
+pub(super) fn offered() -> DiskMark {
     DiskMark::Offered(name())
 }
 
-fn cleaning() -> DiskMark {
+pub(super) fn cleaning() -> DiskMark {
     DiskMark::Cleaning(name())
 }
 
-fn present(volume: LocalVolume) -> LocalVolumeState {
+pub(super) fn present(volume: LocalVolume) -> LocalVolumeState {
     LocalVolumeState::Present(Box::new(volume))
 }
 
@@ -85,10 +85,16 @@ fn released() -> LocalVolume {
     volume(VolumePhase::Released, held(1))
 }
 
-fn wait(step: DiskStep) -> DiskWaiting {
+/// Created, and not yet offered.
+pub(super) fn before_offer() -> LocalVolume {
+    volume(VolumePhase::Available, Reservation::Named(claim_before_offer(&name())))
+}
+
+pub(super) fn wait(step: DiskStep) -> DiskWaiting {
     match step {
         DiskStep::Wait(waiting) => waiting,
         step @ (DiskStep::ReadVolume
+        | DiskStep::ReadOtherVolume
         | DiskStep::ReadClaim
         | DiskStep::ReadFormer(_)
         | DiskStep::ReadContent
@@ -97,7 +103,8 @@ fn wait(step: DiskStep) -> DiskWaiting {
         | DiskStep::RecordPresent(_)
         | DiskStep::Identify(_)
         | DiskStep::Mark(_)
-        | DiskStep::Offer
+        | DiskStep::Create
+        | DiskStep::Offer(_)
         | DiskStep::Clean
         | DiskStep::ReadJob
         | DiskStep::CreateJob
@@ -105,23 +112,6 @@ fn wait(step: DiskStep) -> DiskWaiting {
         | DiskStep::FinishCleaning
         | DiskStep::RevokePermit(_)
         | DiskStep::DeleteVolume(..)) => panic!("{step:?}"),
-    }
-}
-
-/// A creation whose answer is not awaited any more could otherwise come after the volume of a second one was used and deleted.
-#[test]
-fn nothing_is_offered_while_the_outcome_of_a_creation_is_unknown() {
-    let (name, provisioner) = (name(), provisioner());
-    for mark in [None, Some(DiskMark::Offering(name.clone())), Some(DiskMark::Clean)] {
-        let entry = DiskEntry::Disk(Disk { mark, ..empty() });
-        let of = |is_creation_unknown| {
-            next_step(&DiskObservation {
-                is_creation_unknown,
-                ..observation(&name, &provisioner, [Some(&entry); 2], &ABSENT)
-            })
-        };
-        assert_eq!(wait(of(true)), DiskWaiting::CreationUnknown);
-        assert_eq!(of(false), DiskStep::Offer);
     }
 }
 
@@ -135,8 +125,8 @@ fn a_disk_is_offered_used_cleaned_and_offered_again() {
     for (disk, volume, claim, step) in [
         (empty(), LocalVolumeState::Unread, read, DiskStep::ReadVolume),
         (Disk { content: DiskContent::Unread, ..empty() }, ABSENT, read, DiskStep::ReadContent),
-        (empty(), ABSENT, read, DiskStep::Offer),
-        (marked(DiskMark::Offering(name())), ABSENT, read, DiskStep::Offer),
+        (empty(), ABSENT, read, DiskStep::Create),
+        (empty(), present(before_offer()), read, DiskStep::Offer(Uid::new("v1"))),
         (
             marked(DiskMark::Offering(name())),
             present(volume(VolumePhase::Available, Reservation::Free)),
@@ -153,34 +143,9 @@ fn a_disk_is_offered_used_cleaned_and_offered_again() {
         (full(offered()), present(released()), gone, DiskStep::Mark(DiskMark::Cleaning(name()))),
         (full(cleaning()), present(released()), gone, DiskStep::Clean),
         (clean(), present(released()), gone, delete(&released())),
-        (clean(), ABSENT, read, DiskStep::Offer),
+        (clean(), ABSENT, read, DiskStep::Create),
     ] {
         assert_eq!(decided(disk.clone(), volume.clone(), claim), step, "{disk:?} {volume:?}");
-    }
-}
-
-/// A new block device, and one that was cleaned, are offered on samples; one of which a tenant may have written a part that
-/// the samples miss is read to its end. What was there before it was offered is never removed.
-#[test]
-fn a_block_device_is_read_to_its_end_only_if_someone_may_have_used_it() {
-    let of = |mark: Option<DiskMark>, content| {
-        let disk = Disk { mark, ..disk(DiskForm::BlockDevice, content) };
-        let clean = OnManualDelete::Clean;
-        let policy = DiskPolicy { on_manual_delete: clean, ..DiskPolicy::default() };
-        decided_by(policy, disk, ABSENT, ClaimState::Gone)
-    };
-    let offering = || Some(DiskMark::Offering(name()));
-    let zeros = DiskContent::ZerosInSamples;
-    for (mark, content, step) in [
-        (None, zeros, DiskStep::Offer),
-        (Some(DiskMark::Clean), zeros, DiskStep::Offer),
-        (offering(), zeros, DiskStep::ReadDevice),
-        (Some(offered()), zeros, DiskStep::ReadDevice),
-        (offering(), DiskContent::Empty, DiskStep::Offer),
-        (offering(), DiskContent::Something, DiskStep::Wait(DiskWaiting::OfferInterrupted)),
-        (Some(offered()), DiskContent::Something, DiskStep::Mark(cleaning())),
-    ] {
-        assert_eq!(of(mark.clone(), content), step, "{mark:?} {content:?}");
     }
 }
 
@@ -209,6 +174,9 @@ fn a_free_volume_without_its_disk_is_withdrawn_and_a_reserved_one_is_not() {
     };
     let free = volume(VolumePhase::Available, Reservation::Free);
     assert!(matches!(of(free.clone()), DiskStep::DeleteVolume(..)));
+    assert!(matches!(of(before_offer()), DiskStep::DeleteVolume(..)));
+    let earlier = LocalVolume { provisioned_by: EARLIER.into(), ..before_offer() };
+    assert!(matches!(of(earlier), DiskStep::DeleteVolume(..)));
     for volume in [
         volume(VolumePhase::Available, held(1)),
         volume(VolumePhase::Bound, held(1)),
@@ -277,11 +245,15 @@ fn a_volume_is_left_alone_unless_it_is_ours_and_its_disk_is_the_one_it_was_made_
         let waiting = wait(decided(moved.clone(), volume, ClaimState::Gone));
         assert_eq!(waiting, DiskWaiting::OtherVolume(other.clone()));
     }
-    let elsewhere = LocalVolumeState::Absent { made_as: Some(other.clone()) };
-    assert_eq!(
-        wait(decided(empty(), elsewhere, ClaimState::Unread)),
-        DiskWaiting::OtherVolume(other)
-    );
+    let entry = DiskEntry::Disk(empty());
+    let (name, provisioner) = (name(), provisioner());
+    let of = |other| {
+        let seen = observation(&name, &provisioner, [Some(&entry); 2], &ABSENT);
+        next_step(&DiskObservation { other: &other, ..seen })
+    };
+    assert_eq!(of(OtherVolume::Unread), DiskStep::ReadOtherVolume);
+    let elsewhere = of(OtherVolume::Present(other.clone()));
+    assert_eq!(wait(elsewhere), DiskWaiting::OtherVolume(other));
 }
 
 /// A person has made a volume for it here, in the place of the one that it had on another node.
@@ -389,7 +361,7 @@ fn a_disk_whose_volume_was_deleted_by_hand_is_held_or_cleaned() {
 fn a_disk_with_content_is_offered_only_if_its_class_says_so_and_it_was_never_offered() {
     let offer = DiskPolicy { on_content: OnContent::Offer, ..DiskPolicy::default() };
     let of = |policy, mark| decided_by(policy, full(mark), ABSENT, ClaimState::Unread);
-    assert_eq!(of(offer, None), DiskStep::Offer);
+    assert_eq!(of(offer, None), DiskStep::Create);
     assert_eq!(wait(of(DiskPolicy::default(), None)), DiskWaiting::NotEmpty);
     assert_eq!(wait(of(offer, Some(DiskMark::Clean))), DiskWaiting::NotEmpty);
     assert_eq!(wait(of(offer, Some(offered()))), DiskWaiting::DeletedByHand(DiskForm::FileSystem));

@@ -4,7 +4,7 @@ use super::world::{PATH, disk, held, name, provisioner, volume};
 use crate::disks::{
     ClaimState, CleaningJob, Disk, DiskCleaner, DiskContent, DiskEntry, DiskForm, DiskMark,
     DiskObservation, DiskPolicy, DiskStep, DiskWaiting, FormerVolume, JobOutcome, JobState,
-    LocalVolume, LocalVolumeState, next_step,
+    LocalVolume, LocalVolumeState, OtherVolume, next_step,
 };
 use crate::model::{ReclaimPolicy, Uid, VolumePhase};
 
@@ -21,7 +21,7 @@ fn decided(cleaner: DiskCleaner, disk: Disk, volume: LocalVolume, job: &Cleaning
         policy: DiskPolicy::default(),
         cleaner,
         job,
-        is_creation_unknown: false,
+        other: &OtherVolume::Absent,
     })
 }
 

@@ -9,7 +9,7 @@ use super::world::{Deed, Medium, PATH, World, name, provisioner, volume};
 use crate::disks::{
     ClaimState, CleaningJob, DiskCleaner, DiskContent, DiskEntry, DiskForm, DiskMark,
     DiskObservation, DiskPolicy, DiskStep, FormerVolume, LocalVolume, LocalVolumeState, OnContent,
-    OnManualDelete, next_step,
+    OnManualDelete, OtherVolume, claim_before_offer, next_step,
 };
 use crate::model::{Reservation, ResourceVersion, Uid, VolumePhase};
 
@@ -22,9 +22,11 @@ enum Event {
     Watch,
     /// A creation arrives at the API server that a process has sent.
     LateCreation,
-    /// A creation that has not arrived by now never does.
-    CreationLost,
+    /// An offer arrives at the API server that a process has sent.
+    LateOffer,
     Step,
+    /// The same, and its request is not answered: it arrives later, or never.
+    UnansweredStep,
     /// The process is killed and started again: before its step, within it, or after it.
     Killed(When),
 }
@@ -71,7 +73,7 @@ impl Process {
         }
     }
 
-    fn next(&self, world: &World) -> DiskStep {
+    fn next(&self) -> DiskStep {
         let (name, provisioner) = (name(), provisioner());
         let [now, before] = &self.scans;
         next_step(&DiskObservation {
@@ -85,7 +87,7 @@ impl Process {
             cleaner: self.cleaner,
             job: &self.job,
             former: FormerVolume::Unread,
-            is_creation_unknown: world.creation_sent.is_some(),
+            other: &OtherVolume::Absent,
         })
     }
 
@@ -95,7 +97,7 @@ impl Process {
             LocalVolumeState::Present(seen) => {
                 world.volume.as_ref().is_some_and(|volume| volume.version == seen.version)
             }
-            LocalVolumeState::Absent { .. } => world.volume.is_none(),
+            LocalVolumeState::Absent => world.volume.is_none(),
             LocalVolumeState::Unread => false,
         }
     }
@@ -105,23 +107,14 @@ impl Process {
         self.scan(world);
         self.job = CleaningJob::Unread;
         loop {
-            let step = self.next(world);
-            if killed == Some(When::Within) && step == DiskStep::Clean {
-                // Some files are gone, others are not.
+            let step = self.next();
+            if killed == Some(When::Within) && interrupted(world, &step) {
                 return;
-            }
-            if killed == Some(When::Within) && step == DiskStep::Offer {
-                // The mark is there, and the volume is not, or not yet.
-                mark(world, DiskMark::Offering(name()));
-                world.creation_sent = world.serial_of_offering();
-                return;
-            }
-            if killed == Some(When::Within) && step == DiskStep::FinishCleaning {
-                return world.finish_cleaning(true);
             }
             let is_read = matches!(
                 step,
                 DiskStep::ReadVolume
+                    | DiskStep::ReadOtherVolume
                     | DiskStep::ReadClaim
                     | DiskStep::ReadContent
                     | DiskStep::ReadDevice
@@ -138,7 +131,7 @@ impl Process {
     }
 
     fn forget_absence(&mut self) {
-        if let LocalVolumeState::Absent { .. } = self.volume {
+        if self.volume == LocalVolumeState::Absent {
             (self.volume, self.claim) = (LocalVolumeState::Unread, ClaimState::Unread);
         }
     }
@@ -154,7 +147,7 @@ impl Process {
             DiskStep::ReadVolume => {
                 self.watch(world);
                 if self.volume == LocalVolumeState::Unread {
-                    self.volume = LocalVolumeState::Absent { made_as: None };
+                    self.volume = LocalVolumeState::Absent;
                 }
             }
             DiskStep::ReadClaim => {
@@ -190,11 +183,14 @@ impl Process {
                 }
                 self::mark(world, mark);
             }
-            DiskStep::Offer => {
-                mark(world, DiskMark::Offering(name()));
-                if let (None, Some(medium)) = (&world.volume, &world.slot) {
-                    offer(world, medium.serial);
+            DiskStep::Create => {
+                if let Some(medium) = &world.slot {
+                    create(world, medium.serial);
                 }
+            }
+            DiskStep::Offer(uid) => {
+                mark(world, DiskMark::Offering(name()));
+                offer(world, &uid);
             }
             DiskStep::Clean if self.is_current(world) => clean(world),
             step @ (DiskStep::ReadJob
@@ -204,6 +200,7 @@ impl Process {
             | DiskStep::RevokePermit(_)) => self.execute_of_job(world, &step),
             DiskStep::DeleteVolume(uid, version) => delete(world, &uid, &version),
             DiskStep::Wait(_)
+            | DiskStep::ReadOtherVolume
             | DiskStep::ReadFormer(_)
             | DiskStep::RecordMissing(_)
             | DiskStep::RecordPresent(_)
@@ -231,6 +228,7 @@ impl Process {
             }
             DiskStep::Wait(_)
             | DiskStep::ReadVolume
+            | DiskStep::ReadOtherVolume
             | DiskStep::ReadClaim
             | DiskStep::ReadFormer(_)
             | DiskStep::ReadContent
@@ -239,7 +237,8 @@ impl Process {
             | DiskStep::RecordPresent(_)
             | DiskStep::Identify(_)
             | DiskStep::Mark(_)
-            | DiskStep::Offer
+            | DiskStep::Create
+            | DiskStep::Offer(_)
             | DiskStep::Clean
             | DiskStep::CreateJob
             | DiskStep::RevokePermit(_)
@@ -270,16 +269,65 @@ fn written(world: &World) -> bool {
     world.slot.as_ref().is_some_and(|medium| medium.written_by.is_some())
 }
 
-/// Creates the volume of the disk of this serial number.
-fn offer(world: &mut World, serial: &'static str) {
-    let is_written = |medium: &Medium| medium.serial == serial && medium.written_by.is_some();
-    let mut media = world.slot.iter().chain(&world.drawer);
-    assert!(!media.any(is_written), "offered with data: {world:?}");
-    let offered = volume(VolumePhase::Available, Reservation::Free);
+/// Does what is left behind by a process that is killed within a step, or whose request is not answered. Whether the step can be
+/// interrupted.
+fn interrupted(world: &mut World, step: &DiskStep) -> bool {
+    match step {
+        // Some files are gone, others are not.
+        DiskStep::Clean => {}
+        DiskStep::Create => {
+            let serial = world.slot.as_ref().map(|medium| medium.serial);
+            world.creations_sent.extend(serial);
+        }
+        DiskStep::Offer(uid) => {
+            mark(world, DiskMark::Offering(name()));
+            world.offers_sent.push(uid.clone());
+        }
+        DiskStep::FinishCleaning => world.finish_cleaning(true),
+        DiskStep::Wait(_)
+        | DiskStep::ReadVolume
+        | DiskStep::ReadOtherVolume
+        | DiskStep::ReadClaim
+        | DiskStep::ReadFormer(_)
+        | DiskStep::ReadContent
+        | DiskStep::ReadDevice
+        | DiskStep::RecordMissing(_)
+        | DiskStep::RecordPresent(_)
+        | DiskStep::Identify(_)
+        | DiskStep::Mark(_)
+        | DiskStep::ReadJob
+        | DiskStep::CreateJob
+        | DiskStep::DeleteJob(_)
+        | DiskStep::RevokePermit(_)
+        | DiskStep::DeleteVolume(..) => return false,
+    }
+    true
+}
+
+/// Creates the volume of the disk of this serial number, if there is none.
+fn create(world: &mut World, serial: &'static str) {
+    if world.volume.is_some() {
+        return;
+    }
+    let created = volume(VolumePhase::Available, Reservation::Named(claim_before_offer(&name())));
     let uid = Uid::new(format!("v{}", world.version));
     let identity = Some(super::world::identity(serial));
-    world.volume = Some(LocalVolume { uid, identity, ..offered });
+    world.volume = Some(LocalVolume { uid, identity, ..created });
     world.change_volume(|_| ());
+}
+
+/// Lets claims get the volume of this uid, if none could so far.
+fn offer(world: &mut World, uid: &Uid) {
+    let Some(volume) = world.volume.as_ref().filter(|volume| volume.uid == *uid) else { return };
+    if !volume.is_before_offer() {
+        return;
+    }
+    let made_for = volume.identity.as_ref().and_then(|identity| identity.serial.as_deref());
+    let is_written =
+        |medium: &Medium| Some(medium.serial) == made_for && medium.written_by.is_some();
+    let mut media = world.slot.iter().chain(&world.drawer);
+    assert!(!media.any(is_written), "offered with data: {world:?}");
+    world.change_volume(|volume| volume.reservation = Reservation::Free);
 }
 
 fn clean(world: &mut World) {
@@ -304,14 +352,10 @@ fn delete(world: &mut World, uid: &Uid, version: &ResourceVersion) {
 }
 
 impl World {
-    /// The serial number of the disk of the slot, if it is marked as one that is being offered.
-    fn serial_of_offering(&self) -> Option<&'static str> {
-        let medium = self.slot.as_ref()?;
-        matches!(medium.mark, Some(DiskMark::Offering(_))).then_some(medium.serial)
-    }
-
     fn phase_is_free(&self) -> bool {
-        self.volume.as_ref().is_some_and(|volume| volume.reservation == Reservation::Free)
+        self.volume
+            .as_ref()
+            .is_some_and(|it| it.reservation == Reservation::Free || it.is_before_offer())
     }
 }
 
@@ -346,8 +390,9 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         3 => select(trouble).prop_map(Event::Deed),
         4 => Just(Event::Watch),
         1 => Just(Event::LateCreation),
-        1 => Just(Event::CreationLost),
+        1 => Just(Event::LateOffer),
         8 => Just(Event::Step),
+        1 => Just(Event::UnansweredStep),
         1 => select(vec![When::Before, When::Within, When::After]).prop_map(Event::Killed),
     ];
     prop::collection::vec(event, 0..200)
@@ -377,11 +422,16 @@ proptest! {
                 Event::OfJob(deed) => world.perform_of_job(deed),
                 Event::Watch => process.watch(&world),
                 Event::LateCreation => {
-                    if let (Some(serial), None) = (world.creation_sent.take(), &world.volume) {
-                        offer(&mut world, serial);
+                    if let Some(serial) = world.creations_sent.pop() {
+                        create(&mut world, serial);
                     }
                 }
-                Event::CreationLost => world.creation_sent = None,
+                Event::LateOffer => {
+                    if let Some(uid) = world.offers_sent.pop() {
+                        offer(&mut world, &uid);
+                    }
+                }
+                Event::UnansweredStep => process.step(&mut world, Some(When::Within)),
                 Event::Step => process.step(&mut world, None),
                 Event::Killed(when) => {
                     if when != When::Before {

@@ -4,4 +4,5 @@ mod cases;
 mod jobs;
 mod jobs_world;
 mod killed;
+mod offer;
 pub(super) mod world;

@@ -105,10 +105,10 @@ pub(super) struct World {
     pub(super) version: u32,
     pub(super) claims: u32,
     pub(super) jobs: Jobs,
-    /// The serial number of the disk for which the creation of a volume was sent that may still arrive. Within that minute no
-    /// ledger is lost, no disk exchanged and no volume made by hand, and no
-    /// pod starts whose volume does not exist.
-    pub(super) creation_sent: Option<&'static str>,
+    /// The serial numbers of disks for which the creation of a volume was sent that may still arrive.
+    pub(super) creations_sent: Vec<&'static str>,
+    /// The uids of volumes for which an offer was sent that may still arrive.
+    pub(super) offers_sent: Vec<Uid>,
 }
 
 /// What someone does.
@@ -153,7 +153,8 @@ impl World {
             version: 1,
             claims: 0,
             jobs: Jobs::default(),
-            creation_sent: None,
+            creations_sent: Vec::new(),
+            offers_sent: Vec::new(),
         }
     }
 
@@ -247,7 +248,10 @@ impl World {
     }
 
     fn bind(&mut self) {
-        if self.claim.is_none() && self.phase() == Some(&VolumePhase::Available) {
+        let is_free = |volume: &LocalVolume| {
+            volume.phase == VolumePhase::Available && volume.reservation == Reservation::Free
+        };
+        if self.claim.is_none() && self.volume.as_ref().is_some_and(is_free) {
             self.claims += 1;
             // A claim is bound, and its pod starts and writes, after a permit that is not renewed has expired.
             self.jobs.is_expired = true;
@@ -260,16 +264,15 @@ impl World {
     }
 
     pub(super) fn perform(&mut self, deed: Deed) {
-        let is_too_soon = self.creation_sent.is_some()
-            && (matches!(deed, Deed::LoseLedger | Deed::ExchangeDisk | Deed::RestoreVolume)
-                || (matches!(deed, Deed::Mount) && self.volume.is_none()));
-        if self.rests_on_samples(deed) || is_too_soon {
+        if self.rests_on_samples(deed) {
             return;
         }
         match deed {
             Deed::Bind => self.bind(),
             // A process of a Job sees that a pod has the device, and stops: such a disk is neither proven nor offered.
             Deed::Mount if self.jobs.running.is_some() => {}
+            // The kubelet compares the uid of the claim with that which the volume is reserved for.
+            Deed::Mount if self.volume.as_ref().is_some_and(LocalVolume::is_before_offer) => {}
             Deed::Mount => self.is_mounted |= self.claim.is_some() && self.slot.is_some(),
             Deed::Write => {
                 if let (true, Some(claim), Some(medium)) =

@@ -1,8 +1,11 @@
 //! Moves step by step.
 
 use super::world::{World, key};
-use crate::model::{ReclaimPolicy, Reservation, Uid, VolumeName};
-use crate::moves::{Direction, Goal, Journal, MoveProblem, MoveStep, MoveWaiting, MoveWrite};
+use crate::model::{Audience, ClaimKey, ReclaimPolicy, Reservation, Uid, VolumeName, VolumePhase};
+use crate::moves::{
+    BeginEvidence, ClaimRead, ClaimUsers, Direction, Goal, Journal, MoveProblem, MoveStep,
+    MoveWaiting, MoveWrite, begin_problems,
+};
 
 fn world() -> (World, Journal) {
     let world = World::with_pairs(&["a", "b"], &ReclaimPolicy::Delete);
@@ -43,6 +46,28 @@ fn a_move_makes_five_writes_and_restores_the_policy() {
     assert_eq!(moved.policy, ReclaimPolicy::Delete);
     assert_eq!(moved.reservation.key(), Some(&key("c")));
     assert!(!world.claims.contains_key(&key("a")));
+}
+
+/// What is on it was not read: another tenant's data may be.
+#[test]
+fn the_volume_of_a_local_disk_that_is_not_offered_yet_is_not_moved() {
+    let (mut world, journal) = world();
+    let volume = &mut world.volumes[0].moved;
+    volume.reservation = Reservation::Named(ClaimKey::new("bindery.dev", volume.name.as_str()));
+    volume.phase = VolumePhase::Available;
+    let problems = begin_problems(&BeginEvidence {
+        volume,
+        journal: &journal,
+        is_replaced: false,
+        holder: &ClaimRead::Absent,
+        users: &ClaimUsers::Unread,
+        recreator: None,
+        target: &ClaimRead::Absent,
+        namespace: None,
+        audience: Audience::Unmarked,
+        creation_denial: None,
+    });
+    assert!(problems.contains(&MoveProblem::NotOffered(volume.name.clone())), "{problems:?}");
 }
 
 #[test]

@@ -365,7 +365,7 @@ impl Task {
         if self.settings.is_none() {
             return Ok(TaskEnd::NoClass);
         }
-        let mark = DiskMark::Offering(self.name.clone());
+        let mark = DiskMark::Offering(self.name.clone(), Some(uid.clone()));
         self.record(mark.clone()).await?;
         let patch = offer_patch(&self.name, uid);
         match self.shared.requests.patch(&self.name, &patch).await {

@@ -20,7 +20,7 @@ pub(super) fn depends_on_now(step: &DiskStep) -> DependsOn {
         | DiskStep::CreateJob
         | DiskStep::Offer(_)
         | DiskStep::Mark(DiskMark::Cleaning(_)) => DependsOn::Use,
-        DiskStep::Mark(DiskMark::Offering(_) | DiskMark::Offered(_) | DiskMark::Clean) => {
+        DiskStep::Mark(DiskMark::Offering(..) | DiskMark::Offered(_) | DiskMark::Clean) => {
             DependsOn::Place
         }
         DiskStep::Wait(_)

@@ -104,7 +104,7 @@ fn decided(seen: &DiskObservation<'_>) -> DiskStep {
         LocalVolumeState::Absent if !disk.identity.is_known() => {
             DiskStep::Wait(DiskWaiting::Unidentified)
         }
-        LocalVolumeState::Absent => match offerable(seen, disk) {
+        LocalVolumeState::Absent => match offerable(seen, disk, None) {
             Offerable::Yes => DiskStep::Create,
             Offerable::Unknown(step) | Offerable::No(step) => step,
         },
@@ -246,7 +246,7 @@ pub fn is_moved_disk(disk: &Disk, volume: &LocalVolume, is_node_lost: bool) -> b
 fn serving(seen: &DiskObservation<'_>, mark: Option<&DiskMark>, volume: &LocalVolume) -> DiskStep {
     match mark {
         Some(DiskMark::Offered(_)) => DiskStep::Wait(DiskWaiting::Offered),
-        None | Some(DiskMark::Offering(_) | DiskMark::Clean) => {
+        None | Some(DiskMark::Offering(..) | DiskMark::Clean) => {
             DiskStep::Mark(DiskMark::Offered(seen.name.clone()))
         }
         // It was given free while its disk was being cleaned: the next claim would get what is left.
@@ -283,7 +283,7 @@ fn released(
             DiskStep::DeleteVolume(volume.uid.clone(), volume.version.clone())
         }
         (Some(DiskMark::Clean), DiskContent::Something)
-        | (None | Some(DiskMark::Offering(_) | DiskMark::Offered(_)), _) => {
+        | (None | Some(DiskMark::Offering(..) | DiskMark::Offered(_)), _) => {
             DiskStep::Mark(DiskMark::Cleaning(seen.name.clone()))
         }
     }
@@ -366,8 +366,13 @@ enum Offerable {
     No(DiskStep),
 }
 
-/// No volume of the entry's name has the disk, or one that no claim can get yet.
-fn offerable(seen: &DiskObservation<'_>, disk: &Disk) -> Offerable {
+/// No volume of the entry's name has the disk, or this one, which no claim can get yet.
+fn offerable(seen: &DiskObservation<'_>, disk: &Disk, volume: Option<&LocalVolume>) -> Offerable {
+    let mark = match &disk.mark {
+        // Its offer has failed so far: nothing was written through it.
+        Some(DiskMark::Offering(_, Some(uid))) if volume.is_some_and(|it| it.uid == *uid) => &None,
+        mark => mark,
+    };
     let other = match seen.other {
         OtherVolume::Unread => return Offerable::Unknown(DiskStep::ReadOtherVolume),
         OtherVolume::Present(other) => Some(other),
@@ -379,11 +384,11 @@ fn offerable(seen: &DiskObservation<'_>, disk: &Disk) -> Offerable {
     if is_used_by_other(seen, disk, disk.mark.as_ref()) {
         let step = DiskStep::Wait(DiskWaiting::InUse);
         // A disk that was never offered is opened for a moment; one that was may be a pod's.
-        let was_offered = disk.mark.as_ref().is_some_and(|mark| mark.volume().is_some());
+        let was_offered = mark.as_ref().is_some_and(|mark| mark.volume().is_some());
         return if was_offered { Offerable::No(step) } else { Offerable::Unknown(step) };
     }
     let offers_content = seen.policy.on_content == OnContent::Offer;
-    match (&disk.mark, disk.content) {
+    match (mark, disk.content) {
         // The volume may have been given to a claim before it was deleted by hand.
         (Some(DiskMark::Cleaning(_)), _) => Offerable::No(
             unless_unused(seen, disk, disk.mark.as_ref()).unwrap_or_else(|| cleaned(seen, disk)),
@@ -393,7 +398,7 @@ fn offerable(seen: &DiskObservation<'_>, disk: &Disk) -> Offerable {
             Offerable::Yes
         }
         // It may have been used, and its volume deleted by hand: a tenant may have written what the samples have missed.
-        (Some(DiskMark::Offering(_) | DiskMark::Offered(_)), DiskContent::ZerosInSamples) => {
+        (Some(DiskMark::Offering(..) | DiskMark::Offered(_)), DiskContent::ZerosInSamples) => {
             Offerable::Unknown(DiskStep::ReadDevice)
         }
         (Some(DiskMark::Offered(_)), DiskContent::Something) => {
@@ -401,7 +406,7 @@ fn offerable(seen: &DiskObservation<'_>, disk: &Disk) -> Offerable {
         }
         (None, DiskContent::Something) if offers_content => Offerable::Yes,
         // It may have been there before, or a tenant has written it.
-        (Some(DiskMark::Offering(_)), DiskContent::Something) => {
+        (Some(DiskMark::Offering(..)), DiskContent::Something) => {
             Offerable::No(DiskStep::Wait(DiskWaiting::OfferInterrupted))
         }
         (None | Some(DiskMark::Clean), DiskContent::Something) => {
@@ -412,7 +417,7 @@ fn offerable(seen: &DiskObservation<'_>, disk: &Disk) -> Offerable {
 
 /// No claim can get the volume yet. What is read while it exists, no pod changes until it is offered.
 fn before_offer(seen: &DiskObservation<'_>, disk: &Disk, volume: &LocalVolume) -> DiskStep {
-    match offerable(seen, disk) {
+    match offerable(seen, disk, Some(volume)) {
         Offerable::Yes => DiskStep::Offer(volume.uid.clone()),
         Offerable::Unknown(step) => step,
         // A creation that came late has made it: a person who restores the former one needs its name.

@@ -128,7 +128,7 @@ fn a_disk_is_offered_used_cleaned_and_offered_again() {
         (empty(), ABSENT, read, DiskStep::Create),
         (empty(), present(before_offer()), read, DiskStep::Offer(Uid::new("v1"))),
         (
-            marked(DiskMark::Offering(name())),
+            marked(DiskMark::Offering(name(), None)),
             present(volume(VolumePhase::Available, Reservation::Free)),
             read,
             DiskStep::Mark(offered()),
@@ -365,7 +365,10 @@ fn a_disk_with_content_is_offered_only_if_its_class_says_so_and_it_was_never_off
     assert_eq!(wait(of(DiskPolicy::default(), None)), DiskWaiting::NotEmpty);
     assert_eq!(wait(of(offer, Some(DiskMark::Clean))), DiskWaiting::NotEmpty);
     assert_eq!(wait(of(offer, Some(offered()))), DiskWaiting::DeletedByHand(DiskForm::FileSystem));
-    assert_eq!(wait(of(offer, Some(DiskMark::Offering(name())))), DiskWaiting::OfferInterrupted);
+    assert_eq!(
+        wait(of(offer, Some(DiskMark::Offering(name(), None)))),
+        DiskWaiting::OfferInterrupted
+    );
     let used = Disk { is_in_use: true, ..empty() };
     assert_eq!(wait(decided(used, ABSENT, ClaimState::Unread)), DiskWaiting::InUse);
     let unknown = Disk { identity: DiskIdentity { size: 1, ..DiskIdentity::default() }, ..empty() };
@@ -426,7 +429,10 @@ fn a_disk_is_recognized_by_what_both_sides_know() {
 
 #[test]
 fn marks_are_read_as_they_are_written() {
-    for mark in [offered(), cleaning(), DiskMark::Clean] {
+    let offering = |uid| DiskMark::Offering(name(), uid);
+    for mark in
+        [offering(None), offering(Some(Uid::new("v1"))), offered(), cleaning(), DiskMark::Clean]
+    {
         assert_eq!(DiskMark::from_text(&mark.to_string()), Some(mark));
     }
     for text in ["", "offered", "clean x", "used local-pv-1"] {

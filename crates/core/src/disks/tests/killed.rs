@@ -189,7 +189,7 @@ impl Process {
                 }
             }
             DiskStep::Offer(uid) => {
-                mark(world, DiskMark::Offering(name()));
+                mark(world, DiskMark::Offering(name(), Some(uid.clone())));
                 offer(world, &uid);
             }
             DiskStep::Clean if self.is_current(world) => clean(world),
@@ -250,7 +250,7 @@ impl Process {
     fn may_mark(&self, world: &World, mark: &DiskMark) -> bool {
         match mark {
             DiskMark::Cleaning(_) => self.is_current(world),
-            DiskMark::Offering(_) | DiskMark::Offered(_) | DiskMark::Clean => true,
+            DiskMark::Offering(..) | DiskMark::Offered(_) | DiskMark::Clean => true,
         }
     }
 }
@@ -280,7 +280,7 @@ fn interrupted(world: &mut World, step: &DiskStep) -> bool {
             world.creations_sent.extend(serial);
         }
         DiskStep::Offer(uid) => {
-            mark(world, DiskMark::Offering(name()));
+            mark(world, DiskMark::Offering(name(), Some(uid.clone())));
             world.offers_sent.push(uid.clone());
         }
         DiskStep::FinishCleaning => world.finish_cleaning(true),

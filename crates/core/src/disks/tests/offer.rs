@@ -6,7 +6,7 @@ use super::cases::{
 use super::world::{disk, name, provisioner};
 use crate::disks::{
     ClaimState, Disk, DiskContent, DiskEntry, DiskForm, DiskMark, DiskObservation, DiskPolicy,
-    DiskStep, DiskWaiting, OnManualDelete, OtherVolume, next_step,
+    DiskStep, DiskWaiting, OnContent, OnManualDelete, OtherVolume, next_step,
 };
 use crate::model::{Uid, VolumeName};
 
@@ -17,7 +17,8 @@ fn what_is_on_a_disk_is_read_while_no_claim_can_get_its_volume() {
         let disk = Disk { mark, ..disk(DiskForm::BlockDevice, content) };
         decided(disk, present(before_offer()), ClaimState::Unread)
     };
-    let offering = || Some(DiskMark::Offering(name()));
+    let offering = || Some(DiskMark::Offering(name(), None));
+    let of_uid = |uid| Some(DiskMark::Offering(name(), Some(Uid::new(uid))));
     let offer = || DiskStep::Offer(Uid::new("v1"));
     let delete = || DiskStep::DeleteVolume(Uid::new("v1"), before_offer().version);
     let (unread, zeros) = (DiskContent::Unread, DiskContent::ZerosInSamples);
@@ -35,6 +36,11 @@ fn what_is_on_a_disk_is_read_while_no_claim_can_get_its_volume() {
         (Some(offered()), empty, offer()),
         (offering(), something, delete()),
         (Some(offered()), something, delete()),
+        (of_uid("v0"), zeros, DiskStep::ReadDevice),
+        (of_uid("v0"), something, delete()),
+        // This very volume was not offered in the end: it is still reserved.
+        (of_uid("v1"), zeros, offer()),
+        (of_uid("v1"), something, delete()),
         (Some(cleaning()), empty, delete()),
         (Some(DiskMark::Offered(VolumeName::new("local-pv-1"))), empty, delete()),
     ] {
@@ -49,6 +55,11 @@ fn what_is_on_a_disk_is_read_while_no_claim_can_get_its_volume() {
     ] {
         let used = Disk { is_in_use: true, mark, ..disk(DiskForm::BlockDevice, zeros) };
         assert_eq!(decided(used, present(before_offer()), ClaimState::Unread), step);
+    }
+    let policy = DiskPolicy { on_content: OnContent::Offer, ..DiskPolicy::default() };
+    for (mark, step) in [(None, offer()), (of_uid("v1"), offer()), (of_uid("v0"), delete())] {
+        let full = Disk { mark, ..disk(DiskForm::FileSystem, something) };
+        assert_eq!(decided_by(policy, full, present(before_offer()), ClaimState::Unread), step);
     }
     let entry = DiskEntry::Disk(disk(DiskForm::BlockDevice, zeros));
     let (name, provisioner, volume) = (name(), provisioner(), present(before_offer()));
@@ -70,7 +81,7 @@ fn a_block_device_is_read_to_its_end_only_if_someone_may_have_used_it() {
         let policy = DiskPolicy { on_manual_delete: clean, ..DiskPolicy::default() };
         decided_by(policy, disk, ABSENT, ClaimState::Gone)
     };
-    let offering = || Some(DiskMark::Offering(name()));
+    let offering = || Some(DiskMark::Offering(name(), None));
     let zeros = DiskContent::ZerosInSamples;
     for (mark, content, step) in [
         (None, zeros, DiskStep::Create),

@@ -20,7 +20,7 @@ use crate::model::VolumeName;
 /// The extended attribute. `trusted` can be read and written with `CAP_SYS_ADMIN` only: no pod can forge it.
 const ATTRIBUTE: &str = "trusted.bindery.mark";
 
-/// A mark is shorter: a volume's name has at most 253 characters.
+/// A mark is shorter: a volume's name has at most 253 characters, and its uid 36.
 const MARK_BYTES_MAX: usize = 512;
 
 /// How long a permit lasts that is not renewed. 10 minutes: a restart of the provisioner takes less. A cleaning that starts or

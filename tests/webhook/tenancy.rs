@@ -163,6 +163,21 @@ async fn a_volume_is_reserved_for_no_other_tenant_by_any_user() {
     assert_eq!(endpoints(&own), []);
 }
 
+/// As `bindery local` creates it before it offers a disk; another one is reserved for a namespace that may exist.
+#[tokio::test]
+async fn a_volume_that_no_claim_can_get_is_given_to_no_other_tenant() {
+    let scene = Scene::of("namespace db bindery.dev/tenant:blue");
+    let stage = Stage::before(&scene).await;
+    for (line, is_allowed) in [
+        ("volume pv-a 10Gi RWO for=bindery.dev/pv-a label=bindery.dev/tenant:red", true),
+        ("volume pv-a 10Gi RWO for=db/pv-a label=bindery.dev/tenant:red", false),
+    ] {
+        let review = scene.unmutated(&Send::Create(line), Persona::Admin, "").body().clone();
+        let answer = stage.validate(Endpoint::Tenancy, &review).await;
+        assert_eq!(answer["allowed"], is_allowed, "{line}: {answer}");
+    }
+}
+
 /// A label by which an override selects is guarded as that of tenants is; others are not guarded.
 #[tokio::test]
 async fn a_label_by_which_an_override_selects_is_denied_and_no_other() {

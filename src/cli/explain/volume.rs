@@ -12,8 +12,8 @@ use crate::cli::preview::planned::VolumeForecast;
 use crate::cli::preview::settled::SettledCluster;
 use crate::model::annotations::TRASH;
 use crate::model::{
-    Backend, BindingMode, Claim, ClaimPhase, Deletion, ReclaimPolicy, Reservation, Stage, Volume,
-    VolumeName,
+    Backend, BindingMode, Claim, ClaimKey, ClaimPhase, Deletion, ReclaimPolicy, Reservation, Stage,
+    Volume, VolumeName,
 };
 
 /// Explains the volume of this name.
@@ -125,7 +125,9 @@ fn state_of(volume: &Volume, outcome: &VolumeOutcome, waiting: usize) -> (bool, 
             let text = match &volume.reservation {
                 Reservation::Free if waiting == 0 => "no PVC is Pending".to_owned(),
                 Reservation::Free => format!("it matches none of the {waiting} Pending PVCs"),
-                Reservation::Named(key) if !key.may_exist() => NOT_OFFERED.to_owned(),
+                Reservation::Named(key) if *key == ClaimKey::before_offer(&volume.name) => {
+                    NOT_OFFERED.to_owned()
+                }
                 Reservation::Named(_) | Reservation::Held(..) | Reservation::Incomplete(..) => {
                     format!("it is reserved for PVC \"{holder}\", which does not exist")
                 }

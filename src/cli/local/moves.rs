@@ -124,7 +124,7 @@ impl FoundVolume {
         };
         match &volume.reservation {
             Reservation::Held(_, uid) if is_held(uid) => {}
-            Reservation::Named(key) if !key.may_exist() => return Some(NO_CLAIM.to_owned()),
+            Reservation::Named(_) if volume.is_before_offer() => return Some(NO_CLAIM.to_owned()),
             Reservation::Held(..) | Reservation::Named(_) => {
                 return Some(
                     "its PVC is gone, or another one has the name and another PersistentVolume; the PersistentVolume is \

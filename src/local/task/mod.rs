@@ -255,6 +255,7 @@ impl Task {
             }
             DiskStep::ReadDevice => {
                 let (path, _) = self.disk()?;
+                tracing::info!(volume = %self.name, path = self.path(), "reading a block device to its end");
                 let content = blocking(&path, content::whole).await?;
                 self.set_content(content);
             }

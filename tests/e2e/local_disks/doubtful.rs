@@ -4,8 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use bindery::disks::claim_before_offer;
-use bindery::model::VolumeName;
+use bindery::model::{ClaimKey, VolumeName};
 use http::Method;
 use rustix::fs::removexattr;
 use serde_json::{Value, json};
@@ -143,7 +142,7 @@ fn a_creation_that_is_carried_out_late_offers_no_data() {
     let Value::Object(metadata) = &volume["metadata"] else { panic!("{volume}") };
     let kept = ["name", "labels", "annotations"].map(|key| (key.to_owned(), metadata[key].clone()));
     late["metadata"] = kept.into_iter().collect();
-    let claim = claim_before_offer(&VolumeName::new(name(&volume)));
+    let claim = ClaimKey::before_offer(&VolumeName::new(name(&volume)));
     late["spec"]["claimRef"] = json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": &*claim.namespace, "name": &*claim.name,
     });

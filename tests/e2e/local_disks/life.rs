@@ -2,9 +2,8 @@
 
 use std::fs;
 
-use bindery::disks::claim_before_offer;
 use bindery::model::annotations::TENANT;
-use bindery::model::{TenantLabel, VolumeName};
+use bindery::model::{ClaimKey, TenantLabel, VolumeName};
 use bindery::rules::Policy;
 use http::Method;
 use serde_json::{Value, json};
@@ -187,7 +186,7 @@ fn the_disks_of_a_tenant_are_offered_beside_the_webhook() {
     let mut scene = Scene::new(&plane, "tenant");
     scene.files = vec![("labelsForPV", "bindery.dev/tenant: red\n")];
     // Of a node whose provisioner has ended before it offered its disk.
-    let claim = claim_before_offer(&VolumeName::new("local-pv-1"));
+    let claim = ClaimKey::before_offer(&VolumeName::new("local-pv-1"));
     let waiting = json!({
         "apiVersion": "v1", "kind": "PersistentVolume",
         "metadata": {"name": claim.name.as_str(), "labels": {TENANT: "red"}},

@@ -386,3 +386,16 @@ fn resolve<'a, T>(live: Option<&'a ReadResult<T>>, seen: Option<&'a Arc<T>>) -> 
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_a_claim_of_no_possible_namespace_is_absent_needs_no_read() {
+        let (view, live) = (View::default(), LiveReads::default());
+        let evidence = Evidence::new(&view, &live);
+        assert_eq!(evidence.claim(&ClaimKey::new("bindery.dev", "pv-a")), Lookup::Absent);
+        assert_eq!(evidence.claim(&ClaimKey::new("db", "pv-a")), Lookup::Unknown);
+    }
+}

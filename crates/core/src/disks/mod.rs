@@ -31,5 +31,5 @@ pub use observation::{
     ClaimState, DiskObservation, DiskPolicy, FormerVolume, OnContent, OnManualDelete, OtherVolume,
 };
 pub use step::{DiskStep, is_moved_disk, next_step};
-pub use volume::{DiskLocation, LocalVolume, LocalVolumeState, claim_before_offer};
+pub use volume::{DiskLocation, LocalVolume, LocalVolumeState};
 pub use waiting::DiskWaiting;

@@ -44,7 +44,7 @@ pub enum DiskStep {
     /// Record this mark; [`DiskMark::Cleaning`] on the volume first, which fails unless it is still the one that was
     /// observed.
     Mark(DiskMark),
-    /// Create the volume, reserved for [`claim_before_offer`](super::claim_before_offer()): however late the API server carries
+    /// Create the volume, reserved for [`ClaimKey::before_offer`](crate::model::ClaimKey::before_offer): however late the API server carries
     /// that out, no claim gets what is on the disk by then.
     Create,
     /// Record [`DiskMark::Offering`], then let claims get the volume of this uid: take its reservation away if it is still there.

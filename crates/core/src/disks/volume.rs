@@ -48,16 +48,10 @@ pub struct LocalVolume {
     pub mark: Option<DiskMark>,
 }
 
-/// Returns the claim that a new volume of this name is reserved for until its disk is offered, so that no other claim can get it.
-/// There can be none of that key ([`ClaimKey::may_exist`]), and no other volume is reserved for it.
-pub fn claim_before_offer(volume: &VolumeName) -> ClaimKey {
-    ClaimKey::new("bindery.dev", volume.as_str())
-}
-
 impl LocalVolume {
     /// Returns whether no claim can get it yet: it was created, and its disk is not offered.
     pub fn is_before_offer(&self) -> bool {
-        self.reservation == Reservation::Named(claim_before_offer(&self.name))
+        self.reservation == Reservation::Named(ClaimKey::before_offer(&self.name))
     }
 }
 

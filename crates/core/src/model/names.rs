@@ -202,6 +202,12 @@ impl ClaimKey {
         Self { namespace: namespace.into(), name: name.into() }
     }
 
+    /// Returns the key that the new volume of a local disk is reserved for until the disk is offered, so that no claim can get it.
+    /// There can be no claim of that key ([`ClaimKey::may_exist`]), and no other volume is reserved for it.
+    pub fn before_offer(volume: &VolumeName) -> Self {
+        Self::new("bindery.dev", volume.as_str())
+    }
+
     /// Returns whether there can be a claim of this key: the name of a namespace has no dot.
     ///
     /// Kubernetes: `apimachinery/pkg/api/validation/generic.go`, `ValidateNamespaceName`.

@@ -3,7 +3,9 @@
 use super::evidence::{ClaimRead, ClaimUsers, MovedVolume, Recreator};
 use super::journal::{Goal, Journal};
 use super::problem::MoveProblem;
-use crate::model::{Audience, Deletion, Namespace, ReclaimPolicy, Reservation, VolumePhase};
+use crate::model::{
+    Audience, ClaimKey, Deletion, Namespace, ReclaimPolicy, Reservation, VolumePhase,
+};
 
 /// All that the beginning of a move depends on.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +54,7 @@ fn volume_problem(seen: &BeginEvidence<'_>) -> Option<MoveProblem> {
         (Reservation::Free | Reservation::Incomplete(..), _) => {
             Some(MoveProblem::NoClaim(volume.name.clone()))
         }
-        (Reservation::Named(key), _) if !key.may_exist() => {
+        (Reservation::Named(key), _) if *key == ClaimKey::before_offer(&volume.name) => {
             Some(MoveProblem::NotOffered(volume.name.clone()))
         }
         // Its driver deletes the storage, or has begun to.

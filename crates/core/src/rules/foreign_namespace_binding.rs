@@ -61,9 +61,6 @@ pub(super) static RULE: Rule = Rule {
         Example::new("creating a PV that is reserved for a namespace that it lists").creates(
             "volume pv-a 10Gi RWO for=db/data annotation=bindery.dev/allowed-namespaces:db",
         ),
-        Example::new("Bindery's provisioner creating a PV of a tenant for a local disk, which no PVC can get yet").creates(
-            "volume pv-a 10Gi RWO for=bindery.dev/pv-a label=bindery.dev/tenant:red",
-        ),
         Example::new("the scheduler giving a PV to a PVC of a namespace that it lists")
             .given(
                 "volume pv-a 10Gi RWO phase=Available \

@@ -174,7 +174,7 @@ impl DiskScenes<'_> {
         reported.command(&format!("truncate -s {}M disks/disk-0", DISK_BYTES >> 20));
         let made = File::create(&self.disk).and_then(|file| file.set_len(DISK_BYTES));
         made.map_err(|error| self.failed(error))?;
-        self.wait_for(|| self.phase() == "Available").await;
+        self.wait_for(|| self.is_offered()).await;
         self.show_volume(&mut reported, "Available");
         Ok(reported)
     }
@@ -235,7 +235,7 @@ impl DiskScenes<'_> {
         reported.command_of(VolumeProtection);
         self.patch(&mut reported, VolumeProtection, VOLUME, &free).await?;
         let is_new = || self.text(VOLUME, "/metadata/uid") != before;
-        self.wait_for(|| self.phase() == "Available" && is_new()).await;
+        self.wait_for(|| self.is_offered() && is_new()).await;
         self.show_volume(&mut reported, "Available");
         if is_new() {
             reported.text("The PV is a new one, with another uid, of the same disk.");
@@ -319,6 +319,11 @@ impl DiskScenes<'_> {
 
     fn phase(&self) -> String {
         self.text(VOLUME, "/status/phase")
+    }
+
+    /// Returns whether a claim can get the volume.
+    fn is_offered(&self) -> bool {
+        self.phase() == "Available" && self.text(VOLUME, "/spec/claimRef/namespace").is_empty()
     }
 
     /// Waits until it is so, but not for longer than `patience`: what is shown next says what is not so.

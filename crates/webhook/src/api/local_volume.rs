@@ -6,15 +6,15 @@ use serde_json::{Map, Value, json};
 use super::bounded::{LabelUse, OptionalText, Text, parse, wire};
 use super::trash::{no_record, policy_before_trash};
 use super::volume::{Wanted, volume};
-use crate::disks::{
-    DiskIdentity, DiskLocation, DiskMark, LocalVolume, claim_before_offer, stated_capacity,
-};
+use crate::disks::{DiskIdentity, DiskLocation, DiskMark, LocalVolume, stated_capacity};
 use crate::model::annotations::{
     DISK_DEVICE, DISK_FILE_SYSTEM, DISK_FOLDER, DISK_FOUND_AT, DISK_MACHINE, DISK_MAPPING,
     DISK_MARK, DISK_MISSING, DISK_PARTITION, DISK_SERIAL, DISK_SIZE, DISK_WWN, LOCAL_DISK,
     LOCAL_NODE, POLICY_BEFORE, PROVISIONED_BY,
 };
-use crate::model::{Backend, ReclaimPolicy, ResourceVersion, Uid, VolumeClass, VolumeName};
+use crate::model::{
+    Backend, ClaimKey, ReclaimPolicy, ResourceVersion, Uid, VolumeClass, VolumeName,
+};
 
 wire! {
     struct DiskVolumeWire<'a> {
@@ -191,7 +191,7 @@ pub struct NewLocalVolume<'a> {
 }
 
 impl NewLocalVolume<'_> {
-    /// Returns the object to create, which is reserved for [`claim_before_offer`]: [`offer_patch`] takes that away.
+    /// Returns the object to create, which is reserved for [`ClaimKey::before_offer`]: [`offer_patch`] takes that away.
     ///
     /// sig-storage-local-static-provisioner: `pkg/common/common.go`, `CreateLocalPVSpec`; the rest records the disk.
     pub fn manifest(&self) -> Value {
@@ -202,7 +202,7 @@ impl NewLocalVolume<'_> {
         if !self.fs_type.is_empty() {
             local["fsType"] = json!(self.fs_type);
         }
-        let claim = claim_before_offer(self.name);
+        let claim = ClaimKey::before_offer(self.name);
         let on_node =
             json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [self.hostname]});
         let mut volume = json!({
@@ -236,7 +236,7 @@ impl NewLocalVolume<'_> {
 /// Returns the JSON patch that lets claims get the volume of this name and uid, if none could so far. Not by its version:
 /// Kubernetes writes its phase as soon as it is created.
 pub fn offer_patch(name: &VolumeName, uid: &Uid) -> Value {
-    let claim = claim_before_offer(name);
+    let claim = ClaimKey::before_offer(name);
     let at = "/spec/claimRef";
     json!([
         {"op": "test", "path": "/metadata/uid", "value": uid.to_string()},
@@ -316,7 +316,7 @@ fn binary_quantity(bytes: u64) -> String {
 mod tests {
     use super::*;
     use crate::model::annotations::MOVED_FROM;
-    use crate::model::{ClaimKey, ReclaimPolicy, Reservation, VolumePhase};
+    use crate::model::{ReclaimPolicy, Reservation, VolumePhase};
 
     fn identity() -> DiskIdentity {
         DiskIdentity {

@@ -5,9 +5,9 @@ use crate::disks::{
     ClaimState, CleaningJob, Disk, DiskCleaner, DiskComparison, DiskContent, DiskEntry,
     DiskFeature, DiskForm, DiskIdentity, DiskMark, DiskObservation, DiskPolicy, DiskStep,
     DiskWaiting, FormerVolume, LocalVolume, LocalVolumeState, OnContent, OnManualDelete,
-    OtherVolume, ProvisionerName, Unusable, claim_before_offer, is_moved_disk, next_step,
+    OtherVolume, ProvisionerName, Unusable, is_moved_disk, next_step,
 };
-use crate::model::{Deletion, ReclaimPolicy, Reservation, Uid, VolumeName, VolumePhase};
+use crate::model::{ClaimKey, Deletion, ReclaimPolicy, Reservation, Uid, VolumeName, VolumePhase};
 
 /// Made by the provisioner of an earlier node of the same name.
 const EARLIER: &str = "local-volume-provisioner-node-1-11111111-2222-3333-4444-555555555555";
@@ -87,7 +87,7 @@ fn released() -> LocalVolume {
 
 /// Created, and not yet offered.
 pub(super) fn before_offer() -> LocalVolume {
-    volume(VolumePhase::Available, Reservation::Named(claim_before_offer(&name())))
+    volume(VolumePhase::Available, Reservation::Named(ClaimKey::before_offer(&name())))
 }
 
 pub(super) fn wait(step: DiskStep) -> DiskWaiting {

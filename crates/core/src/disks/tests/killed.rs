@@ -9,9 +9,9 @@ use super::world::{Deed, Medium, PATH, World, name, provisioner, volume};
 use crate::disks::{
     ClaimState, CleaningJob, DiskCleaner, DiskContent, DiskEntry, DiskForm, DiskMark,
     DiskObservation, DiskPolicy, DiskStep, FormerVolume, LocalVolume, LocalVolumeState, OnContent,
-    OnManualDelete, OtherVolume, claim_before_offer, next_step,
+    OnManualDelete, OtherVolume, next_step,
 };
-use crate::model::{Reservation, ResourceVersion, Uid, VolumePhase};
+use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, VolumePhase};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug)]
@@ -309,7 +309,8 @@ fn create(world: &mut World, serial: &'static str) {
     if world.volume.is_some() {
         return;
     }
-    let created = volume(VolumePhase::Available, Reservation::Named(claim_before_offer(&name())));
+    let created =
+        volume(VolumePhase::Available, Reservation::Named(ClaimKey::before_offer(&name())));
     let uid = Uid::new(format!("v{}", world.version));
     let identity = Some(super::world::identity(serial));
     world.volume = Some(LocalVolume { uid, identity, ..created });

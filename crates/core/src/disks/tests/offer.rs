@@ -52,6 +52,7 @@ fn what_is_on_a_disk_is_read_while_no_claim_can_get_its_volume() {
         // A pod of the former volume may use it, and a person restore that.
         (offering(), delete()),
         (Some(offered()), delete()),
+        (of_uid("v1"), DiskStep::Wait(DiskWaiting::InUse)),
     ] {
         let used = Disk { is_in_use: true, mark, ..disk(DiskForm::BlockDevice, zeros) };
         assert_eq!(decided(used, present(before_offer()), ClaimState::Unread), step);
@@ -81,15 +82,16 @@ fn a_block_device_is_read_to_its_end_only_if_someone_may_have_used_it() {
         let policy = DiskPolicy { on_manual_delete: clean, ..DiskPolicy::default() };
         decided_by(policy, disk, ABSENT, ClaimState::Gone)
     };
-    let offering = || Some(DiskMark::Offering(name(), None));
+    let offering = |uid| Some(DiskMark::Offering(name(), uid));
     let zeros = DiskContent::ZerosInSamples;
     for (mark, content, step) in [
         (None, zeros, DiskStep::Create),
         (Some(DiskMark::Clean), zeros, DiskStep::Create),
-        (offering(), zeros, DiskStep::ReadDevice),
+        (offering(None), zeros, DiskStep::ReadDevice),
+        (offering(Some(Uid::new("v1"))), zeros, DiskStep::ReadDevice),
         (Some(offered()), zeros, DiskStep::ReadDevice),
-        (offering(), DiskContent::Empty, DiskStep::Create),
-        (offering(), DiskContent::Something, DiskStep::Wait(DiskWaiting::OfferInterrupted)),
+        (offering(None), DiskContent::Empty, DiskStep::Create),
+        (offering(None), DiskContent::Something, DiskStep::Wait(DiskWaiting::OfferInterrupted)),
         (Some(offered()), DiskContent::Something, DiskStep::Mark(cleaning())),
     ] {
         assert_eq!(of(mark.clone(), content), step, "{mark:?} {content:?}");

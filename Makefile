@@ -125,7 +125,7 @@ fuzz:
 
 # Every suite twenty times beside a load of twice the cores, of which half are other suites: no run may fail. An hour.
 # ROUNDS=2 makes it short, STRESSED="webhook simulation" picks suites. The end-to-end one is left out: it measures latencies, which a loaded machine does not have.
-STRESSED := lib $(SUITES) chart
+STRESSED := lib $(SUITES) demo chart
 stress: ROUNDS := 20
 stress: kube
 	scripts/stress.sh $(ROUNDS) $(STRESSED)

@@ -8,7 +8,6 @@ use tokio::time::Instant;
 use super::holds::Waiters;
 use crate::binding::{LiveReads, ObjectKey, Observed, ReadResult, View};
 use crate::client::backoff::exponential;
-use crate::client::request::STORED_WITHIN;
 use crate::controller::delay_queue::DelayQueue;
 use crate::controller::hashed::Hashed;
 use crate::model::{Claim, Deletion, Reservation, ResourceVersion, Volume};
@@ -16,6 +15,11 @@ use crate::model::{Claim, Deletion, Reservation, ResourceVersion, Volume};
 /// First and longest pause before an object is read again that could not be read. An API server that is away for
 /// longer ends the lead; one that is back has answered about all of them within the longest.
 const CHECK_PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
+
+/// How long a write whose outcome is unknown may still be stored. 60 s: an API server ends each request by then.
+///
+/// Kubernetes: `kube-apiserver`, `--request-timeout`.
+const STORED_WITHIN: Duration = Duration::from_mins(1);
 
 /// Writes in flight, at most one to each object.
 #[derive(Debug, Default)]

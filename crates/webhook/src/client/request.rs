@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::send::FIELD_MANAGER;
 
-/// A request of `method` to `path`, with `body` as JSON: of a `PATCH`, a list is a JSON patch, and an object a merge patch. The error is a path
-/// that is none.
+/// A request of `method` to `path`, with `body` as JSON: of a `PATCH`, a list is a JSON patch, and an object a merge patch. The
+/// error is a path that is none.
 pub fn request(
     method: Method,
     path: &str,
@@ -77,11 +77,6 @@ pub enum RequestError {
     #[error("the request cannot be made: {0}")]
     Invalid(#[from] http::Error),
 }
-
-/// How long a write whose outcome is unknown may still be stored. 60 s: an API server ends each request by then.
-///
-/// Kubernetes: `kube-apiserver`, `--request-timeout`.
-pub const STORED_WITHIN: Duration = Duration::from_mins(1);
 
 impl RequestError {
     /// The status with which the API server rejected it, if it did.

@@ -3,9 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
-use super::scene::Scene;
+use super::scene::{Scene, is_before_offer};
 use crate::eventually::eventually;
 use crate::metrics::{scrape, sum};
 use crate::plane::{Peers, Plane};
@@ -35,8 +33,7 @@ fn a_thousand_disks_are_offered_in_seconds() {
     let begun = Instant::now();
     let local = scene.start();
     eventually("all disks are offered", PATIENCE, || {
-        let is_offered = |volume: &Value| volume["spec"]["claimRef"].is_null();
-        let count = scene.volumes().iter().filter(|volume| is_offered(volume)).count();
+        let count = scene.volumes().iter().filter(|volume| !is_before_offer(volume)).count();
         if count == DISKS { Ok(()) } else { Err(format!("{count}: {}", local.log())) }
     });
     let took = begun.elapsed();

@@ -136,8 +136,11 @@ impl<'a> Scene<'a> {
             });
             let volume = found.ok_or("none")?;
             let seen = volume["status"]["phase"].as_str().unwrap_or_default().to_owned();
-            let is_before_offer = volume["spec"]["claimRef"]["namespace"] == "bindery.dev";
-            if seen == phase && !is_before_offer { Ok(volume) } else { Err(volume.to_string()) }
+            if seen == phase && !is_before_offer(&volume) {
+                Ok(volume)
+            } else {
+                Err(volume.to_string())
+            }
         })
     }
 
@@ -254,4 +257,9 @@ impl<'a> Scene<'a> {
             self.events(reason).into_iter().next().ok_or_else(|| local.log())
         })
     }
+}
+
+/// Whether a volume is still reserved for a claim that cannot exist, as each is until its disk is offered.
+pub(crate) fn is_before_offer(volume: &Value) -> bool {
+    volume["spec"]["claimRef"]["namespace"] == "bindery.dev"
 }

@@ -17,7 +17,7 @@ use super::{granted, sweep, unused};
 use crate::eventually::eventually;
 use crate::local_disks::job_pods::{job, pod, start};
 use crate::local_disks::process::{Identity, LocalProvisioner};
-use crate::local_disks::scene::{PATIENCE, SECRET, Scene};
+use crate::local_disks::scene::{PATIENCE, SECRET, Scene, is_before_offer};
 use crate::network;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane, volume_path};
@@ -149,7 +149,7 @@ fn life_of_block_device(scene: &mut Scene<'_>, local: &LocalProvisioner) {
     assert!(!scene.disks.holds("disk1", SECRET));
 }
 
-/// The PV of an entry, with another uid than `not`.
+/// The PV of an entry once it is offered, with another uid than `not`.
 #[track_caller]
 fn volume(scene: &Scene<'_>, local: &LocalProvisioner, entry: &str, not: &str) -> Value {
     let path = json!(scene.disks.path(entry));
@@ -158,6 +158,7 @@ fn volume(scene: &Scene<'_>, local: &LocalProvisioner, entry: &str, not: &str) -
             volume["spec"]["local"]["path"] == path
                 && volume["metadata"]["uid"] != not
                 && volume["metadata"]["deletionTimestamp"].is_null()
+                && !is_before_offer(volume)
         };
         scene.volumes().into_iter().find(is_it).ok_or_else(|| local.log())
     })

@@ -293,6 +293,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::ClaimKey;
 
     /// A bound volume whose disk was found on another node that is ready.
     fn found() -> FoundVolume {
@@ -329,9 +330,15 @@ mod tests {
             "spec": {"volumeName": "local-pv-7"}}));
         let mut gone = found();
         gone.claim = None;
+        // It was never offered: its claim cannot exist.
+        let mut reserved = found();
+        let key = ClaimKey::before_offer(&reserved.volume.name);
+        reserved.volume.reservation = Reservation::Named(key);
+        reserved.claim = None;
         for (moved, said) in [
             (again, "another one has the name"),
             (gone, "its PVC is gone"),
+            (reserved, "no PVC has it"),
             (FoundVolume { node: None, new: None, ..found() }, "is gone"),
         ] {
             let problem = moved.problem().unwrap();
@@ -342,6 +349,7 @@ mod tests {
                 moves: vec![DiskMove::of(&moved)],
             };
             assert!(!text(&report).contains("kubectl"), "{}", text(&report));
+            assert!(!text(&report).contains("bindery.dev/"), "{}", text(&report));
             assert!(manifest(&[moved], "local-pv-1").is_err());
         }
         // Another disk was offered at the place since.

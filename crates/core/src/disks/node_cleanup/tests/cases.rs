@@ -296,8 +296,14 @@ fn a_claim_of_another_volume_or_on_its_way_is_left_alone() {
 fn only_a_volume_that_is_to_be_released_and_has_no_claim_is_deleted() {
     let retained =
         LocalVolume { policy: ReclaimPolicy::Retain, ..volume(VolumePhase::Released, held(0)) };
+    // What was created and not offered yet is reserved for a claim that cannot exist.
+    let before_offer = ClaimKey::before_offer(&retained.name);
+    let named = |key| volume(VolumePhase::Available, Reservation::Named(key));
     for (volume, on_loss, is_deleted) in [
         (volume(VolumePhase::Released, held(0)), OnNodeLoss::Release, true),
+        (named(before_offer.clone()), OnNodeLoss::Release, true),
+        (named(before_offer), OnNodeLoss::Keep, false),
+        (named(ClaimKey::new("db", "data")), OnNodeLoss::Release, false),
         (volume(VolumePhase::Available, Reservation::Free), OnNodeLoss::Release, true),
         (volume(VolumePhase::Available, held(0)), OnNodeLoss::Release, false),
         (volume(VolumePhase::Released, held(0)), OnNodeLoss::Keep, false),

@@ -51,6 +51,23 @@ fn every_object_has_the_recommended_labels() {
     }
 }
 
+/// The API server does not store an empty list: Argo CD would find it missing for ever, and every apply would write.
+#[test]
+fn no_object_has_an_empty_list() {
+    fn has_one(value: &Value) -> bool {
+        match value {
+            Value::Array(items) => items.is_empty() || items.iter().any(has_one),
+            Value::Object(fields) => fields.values().any(has_one),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+    }
+    for (name, rendering) in sets() {
+        for object in &rendering.objects {
+            assert!(!has_one(object), "{name}: {object}");
+        }
+    }
+}
+
 #[test]
 fn common_labels_are_on_everything() {
     for object in &set("named").objects {

@@ -38,6 +38,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         install::answering::CASES,
         install::ca_bundle::CASES,
         install::changes::CASES,
+        install::gitops::CASES,
         install::restarts::CASES,
         install::renewals::CASES,
         install::outages::CASES,

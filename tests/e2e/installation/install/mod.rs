@@ -7,6 +7,7 @@ pub(crate) mod answering;
 pub(crate) mod break_glass;
 pub(crate) mod ca_bundle;
 pub(crate) mod changes;
+pub(crate) mod gitops;
 mod load;
 pub(crate) mod outages;
 pub(crate) mod pages;

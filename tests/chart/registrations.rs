@@ -72,6 +72,7 @@ fn what_fails_closed_is_called_only_while_somebody_answers() {
     for (name, rendering) in sets_with_webhook() {
         let has_probe = !["webhook-only", "no-roles"].contains(&name.as_str());
         let mut all = Value::Array(entries(rendering));
+        expect_open_before_closed(name, &all);
         let open = take_unanswered(&mut all);
         assert!(all.as_array().expect("entries").iter().filter_map(while_unanswered).eq(open));
         let taken = take_answered(&mut all);
@@ -99,6 +100,18 @@ fn what_fails_closed_is_called_only_while_somebody_answers() {
         };
         assert_eq!(binds("Role"), usize::from(has_probe), "{name}");
         assert_eq!(binds("RoleBinding"), 0, "{name}: the controller makes it");
+    }
+}
+
+/// A webhook that is found to answer between two conditions would else be sent nothing: the API server evaluates them in this
+/// order.
+fn expect_open_before_closed(set: &str, entries: &Value) {
+    let entries = entries.as_array().expect("entries");
+    let names: Vec<&str> = entries.iter().filter_map(|entry| entry["name"].as_str()).collect();
+    let place = |name: &str| names.iter().position(|other| *other == name).expect("an entry");
+    for open in names.iter().filter(|name| name.starts_with("unanswered.")) {
+        let closed = open.trim_start_matches("unanswered.");
+        assert!(place(open) < place(closed), "{set}: {names:?}");
     }
 }
 

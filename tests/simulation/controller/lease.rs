@@ -179,3 +179,25 @@ async fn a_lease_that_cannot_be_taken_is_asked_for_once_a_second() {
     assert!(candidate.leads());
     candidate.stop().await;
 }
+
+/// The others would wait for its whole duration: a rolling update may have replaced all pods by then.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_stopped_while_it_renews_gives_the_lease_up() {
+    let server = server();
+    let faulty = FaultyTransport::new(server.clone(), Faults::none(), 1);
+    let candidate =
+        Candidate::through(Client::new(faulty.clone(), "default"), "we", || Duration::ZERO);
+    sleep(Duration::from_secs(3)).await;
+    let other = Candidate::on(&server, "they", || Duration::ZERO);
+    sleep(Duration::from_secs(3)).await;
+    faulty.set(Faults::none().with(Fault::LostReply, 1000));
+    while faulty.tally().get(&Fault::LostReply).is_none_or(|count| *count == 0) {
+        sleep(Duration::from_millis(10)).await;
+    }
+    assert!(candidate.leads(), "the renewal is stored, and its reply is waited for");
+    faulty.set(Faults::none());
+    candidate.stop().await;
+    sleep(Duration::from_millis(1_100)).await;
+    assert!(other.leads(), "it is free at once");
+    other.stop().await;
+}

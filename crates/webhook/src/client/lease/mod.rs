@@ -298,14 +298,37 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
     async fn give_up(&mut self) {
         let Some((seen, _)) = self.seen.clone().filter(|_| self.is_ours()) else { return };
         self.until.send_replace(None);
+        let left = match self.leave(&seen).await {
+            // The renewal that was stopped for this may have been stored: nothing waits for its reply.
+            Err(LeaseError::Request(error))
+                if error.status().is_some_and(|status| status.code == 409) =>
+            {
+                self.leave_as_stored().await
+            }
+            left => left,
+        };
+        if let Err(trouble) = left {
+            let lease = &self.election.name;
+            tracing::warn!(%lease, reason = %trouble, "the lease was not given up; it ends by itself");
+        }
+    }
+
+    /// Takes ourselves out of the lease, if it is still as it was seen.
+    async fn leave(&self, seen: &Record) -> Result<(), LeaseError> {
         // A duration must be positive; no candidate waits for a lease without a holder.
         let spec =
             json!({"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time()});
-        let patch = self.patch(&seen, &spec);
-        if let Err(trouble) = self.request(Method::PATCH, &self.path(), Some(&patch)).await {
-            let reason = trouble.to_string();
-            tracing::warn!(reason, "the lease was not given up; it ends by itself");
+        let patch = self.patch(seen, &spec);
+        self.request(Method::PATCH, &self.path(), Some(&patch)).await.map(drop)
+    }
+
+    /// Takes ourselves out of the lease as it is stored now, unless another one holds it.
+    async fn leave_as_stored(&self) -> Result<(), LeaseError> {
+        let stored = self.request(Method::GET, &self.path(), None).await?;
+        if stored.spec.holder_identity.as_deref() != Some(&self.election.identity) {
+            return Ok(());
         }
+        self.leave(&stored).await
     }
 
     /// Returns what changes the lease as it was seen; stores beside it that another binder is at work.

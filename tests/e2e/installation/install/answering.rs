@@ -313,5 +313,7 @@ fn guard_policy(site: &Site) -> String {
     let path =
         format!("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{NAME}");
     let object = site.plane.get(ADMIN, &path).expect_ok();
-    object["webhooks"][0]["failurePolicy"].as_str().unwrap_or_default().to_owned()
+    let mut entries = object["webhooks"].as_array().into_iter().flatten();
+    let guard = entries.find(|entry| entry["name"] == "guard.bindery.dev").expect("an entry");
+    guard["failurePolicy"].as_str().unwrap_or_default().to_owned()
 }

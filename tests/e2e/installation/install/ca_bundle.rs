@@ -17,27 +17,39 @@ pub(crate) const CASES: &[Case] = &[case!(the_account_of_the_certificates_change
 /// The account of the pods, under which a stolen token would act.
 const ACCOUNT: &str = "system:serviceaccount:bindery:bindery";
 
-/// What somebody might do with the right to patch a registration, as JSON patches.
-fn misuses() -> Vec<Value> {
-    let replace =
-        |path: &str, value: Value| json!([{"op": "replace", "path": path, "value": value}]);
-    let add = |path: &str, value: Value| json!([{"op": "add", "path": path, "value": value}]);
+/// What somebody might do with the right to patch a registration, as JSON patches; much of it to the entry of this place.
+fn misuses(place: usize) -> Vec<Value> {
+    let operation = |op: &str, path: &str, value: Value| {
+        let path = path.replace("/webhooks/N", &format!("/webhooks/{place}"));
+        json!([{"op": op, "path": path, "value": value}])
+    };
+    let replace = |path: &str, value: Value| operation("replace", path, value);
+    let add = |path: &str, value: Value| operation("add", path, value);
     let elsewhere = json!({"url": "https://example.com/steal"});
     vec![
-        replace("/webhooks/0/clientConfig", elsewhere),
-        replace("/webhooks/0/clientConfig/service/name", json!("other")),
-        replace("/webhooks/0/clientConfig/service/namespace", json!("other")),
-        replace("/webhooks/0/clientConfig/service/path", json!("/other")),
-        replace("/webhooks/0/clientConfig/service/port", json!(8443)),
-        replace("/webhooks/0/rules/0/resources", json!(["secrets"])),
-        replace("/webhooks/0/failurePolicy", json!("Ignore")),
-        replace("/webhooks/0/matchConditions/0/expression", json!("false")),
-        replace("/webhooks/0/timeoutSeconds", json!(30)),
-        add("/webhooks/0/namespaceSelector", json!({"matchLabels": {"a": "b"}})),
+        replace("/webhooks/N/clientConfig", elsewhere),
+        replace("/webhooks/N/clientConfig/service/name", json!("other")),
+        replace("/webhooks/N/clientConfig/service/namespace", json!("other")),
+        replace("/webhooks/N/clientConfig/service/path", json!("/other")),
+        replace("/webhooks/N/clientConfig/service/port", json!(8443)),
+        replace("/webhooks/N/rules/0/resources", json!(["secrets"])),
+        replace("/webhooks/N/failurePolicy", json!("Ignore")),
+        replace("/webhooks/N/matchConditions/0/expression", json!("false")),
+        replace("/webhooks/N/timeoutSeconds", json!(30)),
+        add("/webhooks/N/namespaceSelector", json!({"matchLabels": {"a": "b"}})),
         add("/metadata/labels/other", json!("x")),
         add("/metadata/finalizers", json!(["example.com/kept"])),
         json!([{"op": "remove", "path": "/webhooks/0"}]),
+        json!([{"op": "move", "from": "/webhooks/0", "path": "/webhooks/1"}]),
     ]
+}
+
+/// The place of an entry that fails closed.
+fn fails_closed(site: &Site, kind: &str) -> usize {
+    let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}s/{NAME}");
+    let object = site.plane.get(ADMIN, &path).expect_ok();
+    let entries = object["webhooks"].as_array().expect("entries");
+    entries.iter().position(|entry| entry["failurePolicy"] == "Fail").expect("one")
 }
 
 fn the_account_of_the_certificates_changes_ca_bundle_only() {
@@ -54,7 +66,7 @@ fn the_account_of_the_certificates_changes_ca_bundle_only() {
             site.plane.kubectl(ADMIN, &arguments, "")
         };
         let bundle = json!([{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": "YQ=="}]);
-        let misuses = misuses();
+        let misuses = misuses(fails_closed(&site, kind));
         eventually("the policy is in force", Duration::from_secs(30), || {
             let output = patch(Some(ACCOUNT), &misuses[0]);
             if output.code == 0 { Err(format!("{output:?}")) } else { Ok(()) }

@@ -180,24 +180,37 @@ async fn a_lease_that_cannot_be_taken_is_asked_for_once_a_second() {
     candidate.stop().await;
 }
 
-/// The others would wait for its whole duration: a rolling update may have replaced all pods by then.
-#[tokio::test(start_paused = true)]
-async fn a_leader_that_is_stopped_while_it_renews_gives_the_lease_up() {
-    let server = server();
-    let faulty = FaultyTransport::new(server.clone(), Faults::none(), 1);
-    let candidate =
-        Candidate::through(Client::new(faulty.clone(), "default"), "we", || Duration::ZERO);
-    sleep(Duration::from_secs(3)).await;
-    let other = Candidate::on(&server, "they", || Duration::ZERO);
-    sleep(Duration::from_secs(3)).await;
+/// Until a write is stored whose reply does not come.
+async fn await_lost_reply(faulty: &FaultyTransport) {
+    let before = faulty.tally().get(&Fault::LostReply).copied().unwrap_or_default();
     faulty.set(Faults::none().with(Fault::LostReply, 1000));
-    while faulty.tally().get(&Fault::LostReply).is_none_or(|count| *count == 0) {
+    while faulty.tally().get(&Fault::LostReply).copied().unwrap_or_default() == before {
         sleep(Duration::from_millis(10)).await;
     }
-    assert!(candidate.leads(), "the renewal is stored, and its reply is waited for");
     faulty.set(Faults::none());
+}
+
+/// The others would wait for its whole duration: a rolling update may have replaced all pods by then.
+#[tokio::test(start_paused = true)]
+async fn one_that_is_stopped_while_it_takes_the_lease_or_renews_it_gives_it_up() {
+    let server = server();
+    let faulty = FaultyTransport::new(server.clone(), Faults::none(), 1);
+    let through = |identity| {
+        Candidate::through(Client::new(faulty.clone(), "default"), identity, || Duration::ZERO)
+    };
+    let candidate = through("we");
+    sleep(Duration::from_secs(3)).await;
+    await_lost_reply(&faulty).await;
+    assert!(candidate.leads(), "the renewal is stored, and its reply is waited for");
     candidate.stop().await;
+    let second = through("they");
+    await_lost_reply(&faulty).await;
+    assert!(!second.leads(), "it is the holder, and its reply is waited for");
+    let third = Candidate::on(&server, "others", || Duration::ZERO);
+    sleep(Duration::from_secs(1)).await;
+    assert!(!third.leads(), "it has seen the holder");
+    second.stop().await;
     sleep(Duration::from_millis(1_100)).await;
-    assert!(other.leads(), "it is free at once");
-    other.stop().await;
+    assert!(third.leads(), "it is free at once");
+    third.stop().await;
 }

@@ -79,6 +79,7 @@ pub async fn campaign_with(
         until,
         other_binder,
         seen: None,
+        is_taking: false,
         was_there: false,
         was_held: false,
         gone: None,
@@ -104,6 +105,8 @@ struct Candidate<'a, A> {
     other_binder: watch::Sender<OtherBinder>,
     /// The lease as it was last seen, and since when it has been like that.
     seen: Option<(Record, Instant)>,
+    /// Whether we may have been written into it, by a request whose reply is not known.
+    is_taking: bool,
     /// Whether it was ever there.
     was_there: bool,
     /// Whether it ever had a holder.
@@ -280,8 +283,11 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         let is_new = seen.spec.holder_identity.as_deref() != Some(&self.election.identity);
         let spec = self.claim(seen.spec.lease_transitions, is_new);
         let patch = self.patch(seen, &spec);
-        let stored = self.request(Method::PATCH, &self.path(), Some(&patch)).await?;
-        self.seen = Some((stored, start));
+        self.is_taking = true;
+        let stored = self.request(Method::PATCH, &self.path(), Some(&patch)).await;
+        self.is_taking =
+            matches!(&stored, Err(LeaseError::Request(error)) if error.status().is_none());
+        self.seen = Some((stored?, start));
         if was_suspended(before, (self.suspended_time)(), self.election.timing.sleep_max()) {
             // When it was stored is unknown: it is read again.
             self.until.send_replace(None);
@@ -296,10 +302,11 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
     }
 
     async fn give_up(&mut self) {
-        let Some((seen, _)) = self.seen.clone().filter(|_| self.is_ours()) else { return };
+        let may_be_ours = self.is_ours() || self.is_taking;
+        let Some((seen, _)) = self.seen.clone().filter(|_| may_be_ours) else { return };
         self.until.send_replace(None);
         let left = match self.leave(&seen).await {
-            // The renewal that was stopped for this may have been stored: nothing waits for its reply.
+            // What was stopped for this may have been stored: nothing waits for its reply.
             Err(LeaseError::Request(error))
                 if error.status().is_some_and(|status| status.code == 409) =>
             {

@@ -214,3 +214,26 @@ async fn one_that_is_stopped_while_it_takes_the_lease_or_renews_it_gives_it_up()
     assert!(third.leads(), "it is free at once");
     third.stop().await;
 }
+
+/// What it had sent never arrived, and another one leads: it must not be put out.
+#[tokio::test(start_paused = true)]
+async fn one_that_is_stopped_does_not_give_up_the_lease_of_another() {
+    let server = server();
+    let first = Candidate::on(&server, "first", || Duration::ZERO);
+    sleep(Duration::from_secs(3)).await;
+    let faulty = FaultyTransport::new(server.clone(), Faults::none(), 1);
+    let candidate =
+        Candidate::through(Client::new(faulty.clone(), "default"), "we", || Duration::ZERO);
+    let other = Candidate::on(&server, "they", || Duration::ZERO);
+    sleep(Duration::from_secs(3)).await;
+    first.task.abort();
+    faulty.set(Faults::none().with(Fault::LostRequest, 1000));
+    sleep(Duration::from_secs(30)).await;
+    assert!(other.leads());
+    faulty.set(Faults::none());
+    sleep(Duration::from_secs(30)).await;
+    candidate.stop().await;
+    let stored = send(&server, Method::Get, LEASE, Value::Null);
+    assert_eq!(stored["spec"]["holderIdentity"], "they");
+    other.stop().await;
+}

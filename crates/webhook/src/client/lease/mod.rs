@@ -305,14 +305,20 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         let may_be_ours = self.is_ours() || self.is_taking;
         let Some((seen, _)) = self.seen.clone().filter(|_| may_be_ours) else { return };
         self.until.send_replace(None);
-        let left = match self.leave(&seen).await {
-            // What was stopped for this may have been stored: nothing waits for its reply.
-            Err(LeaseError::Request(error))
-                if error.status().is_some_and(|status| status.code == 409) =>
-            {
-                self.leave_as_stored().await
+        let holder = seen.spec.holder_identity.as_deref().unwrap_or_default();
+        // As it was seen, it may be another's: that one leads on.
+        let left = if holder.is_empty() || holder == self.election.identity {
+            match self.leave(&seen).await {
+                // What was stopped for this may have been stored: nothing waits for its reply.
+                Err(LeaseError::Request(error))
+                    if error.status().is_some_and(|status| status.code == 409) =>
+                {
+                    self.leave_as_stored().await
+                }
+                left => left,
             }
-            left => left,
+        } else {
+            self.leave_as_stored().await
         };
         if let Err(trouble) = left {
             let lease = &self.election.name;

@@ -127,6 +127,18 @@ impl Plane {
         start::start(peers)
     }
 
+    /// Returns whether the binder of kube-controller-manager runs.
+    fn has_in_tree_binder(&self) -> bool {
+        match self.peers {
+            Peers::WithBinder | Peers::Everyone | Peers::Storage | Peers::Cluster => true,
+            Peers::WithoutBinder
+            | Peers::WithScheduler
+            | Peers::StorageWithoutBinder
+            | Peers::AuditedCluster
+            | Peers::Alone => false,
+        }
+    }
+
     /// Kills the API server, and starts it again after `absence` with all that it had stored.
     pub(crate) fn restart_api_server(&self, absence: Duration) -> Result<(), String> {
         start::restart_api_server(self, absence)

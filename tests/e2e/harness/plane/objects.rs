@@ -134,7 +134,9 @@ impl<'a> Objects<'a> {
     /// [`Objects::name`] of `name`, the claim `name`.
     ///
     /// Where the in-tree binder runs it sees a bind begun and makes the same writes: the first one wins,
-    /// both end here.
+    /// both end here. The claim names the volume only once that binder has stored it: a claim that names a
+    /// volume of which it does not know is Lost to it (`pv_controller.go`, `syncBoundClaim`), later than the
+    /// pair was Bound where it has many others to do.
     #[track_caller]
     pub(crate) fn bound_pair(&self, name: &str, volume: &Value, claim: &Value) -> Pair {
         let claim = self.claim(name, claim);
@@ -151,7 +153,12 @@ impl<'a> Objects<'a> {
         if volume["spec"].get("nfs").is_some_and(Value::is_null) {
             reserved["spec"]["nfs"] = Value::Null;
         }
-        let volume = self.volume_in_phase(name, "Bound", &reserved);
+        if self.plane.has_in_tree_binder() {
+            self.known_volume(name, &reserved);
+        } else {
+            self.volume(name, &reserved);
+        }
+        let volume = self.patch_status(&volume_path(&self.name(name)), &json!({"phase": "Bound"}));
         let pointer = json!({
             "metadata": {"annotations": {
                 "pv.kubernetes.io/bind-completed": "yes",
@@ -167,6 +174,23 @@ impl<'a> Objects<'a> {
         });
         self.patch_status(&path, &status);
         self.await_bound(name)
+    }
+
+    /// Creates a volume that is reserved for a claim, once the in-tree binder has stored it. As long as it is
+    /// reserved by name only, that binder sets its phase whether or not the two match: Available, or Bound if it
+    /// binds them itself.
+    #[track_caller]
+    fn known_volume(&self, name: &str, reserved: &Value) {
+        let mut by_name = reserved.clone();
+        by_name["spec"]["claimRef"]["uid"] = Value::Null;
+        self.volume(name, &by_name);
+        let path = volume_path(&self.name(name));
+        eventually(&format!("the binder has seen volume {name:?}"), PATIENCE, || {
+            let volume = self.plane.get(persona::ADMIN, &path).expect_ok();
+            if volume["status"]["phase"] == "Pending" { Err(volume.to_string()) } else { Ok(()) }
+        });
+        let reference = json!({"spec": {"claimRef": reserved["spec"]["claimRef"]}});
+        self.write(Method::PATCH, &path, Body::merge_patch(&reference));
     }
 
     /// Waits until the volume [`Objects::name`] of `name` and the claim `name` are bound to each other.

@@ -66,6 +66,20 @@ pub(crate) enum Peers {
     AuditedCluster,
 }
 
+impl Peers {
+    /// Returns whether the binder of kube-controller-manager runs.
+    fn has_in_tree_binder(self) -> bool {
+        match self {
+            Self::WithBinder | Self::Everyone | Self::Storage | Self::Cluster => true,
+            Self::WithoutBinder
+            | Self::WithScheduler
+            | Self::StorageWithoutBinder
+            | Self::AuditedCluster
+            | Self::Alone => false,
+        }
+    }
+}
+
 /// A running control plane. Dropping it stops it.
 #[derive(Debug)]
 pub(crate) struct Plane {
@@ -125,18 +139,6 @@ impl Plane {
     /// end of the log of the process that failed.
     pub(crate) fn start(peers: Peers) -> Result<Self, String> {
         start::start(peers)
-    }
-
-    /// Returns whether the binder of kube-controller-manager runs.
-    fn has_in_tree_binder(&self) -> bool {
-        match self.peers {
-            Peers::WithBinder | Peers::Everyone | Peers::Storage | Peers::Cluster => true,
-            Peers::WithoutBinder
-            | Peers::WithScheduler
-            | Peers::StorageWithoutBinder
-            | Peers::AuditedCluster
-            | Peers::Alone => false,
-        }
     }
 
     /// Kills the API server, and starts it again after `absence` with all that it had stored.

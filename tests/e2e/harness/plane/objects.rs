@@ -134,9 +134,9 @@ impl<'a> Objects<'a> {
     /// [`Objects::name`] of `name`, the claim `name`.
     ///
     /// Where the in-tree binder runs it sees a bind begun and makes the same writes: the first one wins,
-    /// both end here. The claim names the volume only once that binder has stored it: a claim that names a
-    /// volume of which it does not know is Lost to it (`pv_controller.go`, `syncBoundClaim`), later than the
-    /// pair was Bound where it has many others to do.
+    /// both end here. The claim names the volume only once that binder has stored it: it sets a claim that
+    /// names a volume which it has not stored to Lost (`pv_controller.go`, `syncBoundClaim`), and where it has
+    /// many others to do, that comes after the pair was Bound.
     #[track_caller]
     pub(crate) fn bound_pair(&self, name: &str, volume: &Value, claim: &Value) -> Pair {
         let claim = self.claim(name, claim);
@@ -153,7 +153,7 @@ impl<'a> Objects<'a> {
         if volume["spec"].get("nfs").is_some_and(Value::is_null) {
             reserved["spec"]["nfs"] = Value::Null;
         }
-        if self.plane.has_in_tree_binder() {
+        if self.plane.peers.has_in_tree_binder() {
             self.known_volume(name, &reserved);
         } else {
             self.volume(name, &reserved);
@@ -176,9 +176,9 @@ impl<'a> Objects<'a> {
         self.await_bound(name)
     }
 
-    /// Creates a volume that is reserved for a claim, once the in-tree binder has stored it. As long as it is
-    /// reserved by name only, that binder sets its phase whether or not the two match: Available, or Bound if it
-    /// binds them itself.
+    /// Creates a volume that is reserved for a claim, and returns once the in-tree binder has stored it. As long
+    /// as it is reserved by name only, that binder sets its phase whether or not the two match: Available, or
+    /// Bound if it binds them itself.
     #[track_caller]
     fn known_volume(&self, name: &str, reserved: &Value) {
         let mut by_name = reserved.clone();

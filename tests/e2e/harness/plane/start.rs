@@ -386,24 +386,22 @@ fn start_controllers(
     let of_pods = "serviceaccount-controller,root-ca-certificate-publisher-controller,\
         deployment-controller,replicaset-controller,endpointslice-controller,disruption-controller,job-controller";
     let controllers = match peers {
-        Peers::WithBinder => format!(
-            "{always},persistentvolume-binder-controller,job-controller,\
-             validatingadmissionpolicy-status-controller"
-        ),
-        Peers::Everyone => format!(
-            "{always},persistentvolume-binder-controller,ephemeral-volume-controller,\
-             statefulset-controller"
-        ),
-        Peers::Storage => format!("{always},persistentvolume-binder-controller,{of_drivers}"),
-        Peers::StorageWithoutBinder => format!("{always},{of_drivers}"),
-        Peers::Cluster => format!("{always},persistentvolume-binder-controller,{of_pods}"),
-        Peers::AuditedCluster => format!("{always},{of_pods}"),
+        Peers::WithBinder => {
+            format!("{always},job-controller,validatingadmissionpolicy-status-controller")
+        }
+        Peers::Everyone => {
+            format!("{always},ephemeral-volume-controller,statefulset-controller")
+        }
+        Peers::Storage | Peers::StorageWithoutBinder => format!("{always},{of_drivers}"),
+        Peers::Cluster | Peers::AuditedCluster => format!("{always},{of_pods}"),
         Peers::WithoutBinder | Peers::WithScheduler => always,
         Peers::Alone => roles.to_owned(),
     };
+    let binder =
+        if peers.has_in_tree_binder() { ",persistentvolume-binder-controller" } else { "" };
     let kubeconfig = folder.kubeconfig(persona::CONTROLLER_MANAGER.name);
     let arguments = [
-        &format!("--controllers={controllers}"),
+        &format!("--controllers={controllers}{binder}"),
         &format!("--kubeconfig={}", kubeconfig.display()),
         // Each controller writes under its own account, as in a real cluster.
         "--use-service-account-credentials=true",

@@ -70,7 +70,7 @@ plane)
 		sources=("$kubernetes"/go.{mod,sum})
 		borrowed=(etcd helm helm3)
 		if [[ $where == build ]]; then
-			lender=$(BINDERY_KUBE_VERSION='' "$self" plane | tee /dev/stderr | tail -n 1)
+			lender=$(BINDERY_KUBE_VERSION='' "$self" plane | tee >(cat >&2) | tail -n 1)
 		else
 			lender=$(BINDERY_KUBE_VERSION='' "$self" --where plane)
 		fi

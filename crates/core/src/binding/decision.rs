@@ -196,6 +196,22 @@ pub enum NewStatus {
 }
 
 impl Write {
+    /// The volume whose reservation it removes whole, if it does so.
+    pub(super) fn given_up(&self) -> Option<&VolumeName> {
+        match self {
+            Self::Unreserve { volume, left: Remaining::Nothing } => Some(&volume.name),
+            Self::Unreserve { left: Remaining::Name, .. }
+            | Self::Reserve { .. }
+            | Self::Phase { .. }
+            | Self::SetVolumeName { .. }
+            | Self::Status { .. }
+            | Self::SetClass { .. }
+            | Self::SetProvisioner { .. }
+            | Self::MigrateClaim { .. }
+            | Self::MigrateVolume { .. } => None,
+        }
+    }
+
     /// Returns the object that it changes.
     pub fn object(&self) -> ObjectKey {
         match self {

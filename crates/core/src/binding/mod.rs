@@ -68,7 +68,7 @@ pub use pairing::{Pairing, pairing};
 pub use prebind::{PrebindOutcome, SkipReason, decide_prebind};
 pub use read::{OwnerState, PodUse, Read, ReadResult};
 pub use recycle::{Recycling, after_recycling, share_files};
-pub use settle::{Settlement, settle};
+pub use settle::{Postponed, Settlement, may_give_up, settle, settle_with};
 pub use tenant::{NewTenantLabel, new_tenant_label};
 pub use view::View;
 pub use volume::{ReleasedFor, VolumeOutcome, decide_volume};

@@ -9,8 +9,9 @@ use proptest::prelude::*;
 
 use super::world::{key, next, objects, volume_name, worlds};
 use crate::binding::{
-    Choice, ClaimOutcome, Evidence, FitCheck, LiveReads, NewStatus, Next, View, VolumeOutcome,
-    Write, choose, decide_claim, decide_volume,
+    Choice, ClaimOutcome, Evidence, FitCheck, ListedCollections, LiveReads, NewStatus, Next,
+    Postponed, View, VolumeOutcome, Write, choose, decide_claim, decide_volume, may_give_up,
+    settle, settle_with,
 };
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Deletion, Reservation, Stage, Uid, Volume,
@@ -112,6 +113,19 @@ fn run(mut view: View, schedule: &[usize]) -> View {
 }
 
 proptest! {
+    /// Whatever is left for later is done in the end, and a volume is given up only where it was seen that one may be.
+    #[test]
+    fn what_is_postponed_is_done_in_the_end(world in worlds()) {
+        let order: Vec<ClaimKey> = world.claims().map(|claim| claim.key.clone()).collect();
+        let everything = ListedCollections::everything();
+        for postponed in [Postponed::Nothing, Postponed::Choices, Postponed::GivingUp] {
+            let mut view = world.clone();
+            let settlement = settle_with(&mut view, &order, everything, postponed);
+            prop_assert!(settlement.given_up().next().is_none() || may_give_up(&world));
+            prop_assert_eq!(settle(&mut view, &order, everything).writes, vec![]);
+        }
+    }
+
     /// No order of decisions takes a volume from its claim, or goes on for ever.
     #[test]
     fn every_order_settles_without_a_breach(

@@ -182,7 +182,7 @@ fn held(
 ///
 /// **Differs from Kubernetes**: there, such a volume is released, and with the policy Delete its
 /// unused storage is destroyed. A provisioned volume was made for its claim alone.
-fn was_never_bound(volume: &Volume) -> bool {
+pub(super) fn was_never_bound(volume: &Volume) -> bool {
     volume.phase == VolumePhase::Available
         && volume.annotations.has(BOUND_BY_CONTROLLER)
         && !volume.annotations.has(PROVISIONED_BY)
@@ -236,16 +236,21 @@ pub(super) fn is_surplus(volume: &Volume) -> bool {
 }
 
 fn given_back(volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
-    let left = match volume.phase {
+    let left = left_of_reservation(volume);
+    let write = Write::Unreserve { volume: ObjectRef::of_volume(volume), left };
+    Decision { next: Next::Write(write), why: VolumeOutcome::Unreserved(key.clone()) }
+}
+
+/// What remains of the reservation of a volume whose claim does not come to use it.
+pub(super) fn left_of_reservation(volume: &Volume) -> Remaining {
+    match volume.phase {
         VolumePhase::Available | VolumePhase::Bound => Remaining::by_chooser(volume),
         // A person created it with its reservation, or gave it to the claim: there may be data on it.
         VolumePhase::Pending
         | VolumePhase::Released
         | VolumePhase::Failed
         | VolumePhase::Unknown(_) => Remaining::Name,
-    };
-    let write = Write::Unreserve { volume: ObjectRef::of_volume(volume), left };
-    Decision { next: Next::Write(write), why: VolumeOutcome::Unreserved(key.clone()) }
+    }
 }
 
 fn released(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {

@@ -4,8 +4,11 @@
 //! Drives `plan`. What outsiders do meanwhile (provisioners, the scheduler, users) is not here: who
 //! waits for them still waits at the end.
 
+mod postponed;
+
 use std::collections::BTreeMap;
 
+pub use self::postponed::{Postponed, may_give_up};
 use super::claim::{ClaimOutcome, decide_claim};
 use super::collections::{Collection, ListedCollections};
 use super::decision::{Decision, Next, Write};
@@ -35,6 +38,11 @@ impl Settlement {
         self.claims.iter().find(|(claim, _)| claim == key).map(|(_, outcome)| outcome)
     }
 
+    /// The volumes whose reservation it removed: a binder made it for a claim that does not come to use it.
+    pub fn given_up(&self) -> impl Iterator<Item = &VolumeName> {
+        self.writes.iter().filter_map(Write::given_up)
+    }
+
     /// Returns how the volume of this name ends up. Looks through all of them.
     pub fn volume(&self, name: &VolumeName) -> Option<&VolumeOutcome> {
         self.volumes.iter().find(|(volume, _)| volume == name).map(|(_, outcome)| outcome)
@@ -45,6 +53,16 @@ impl Settlement {
 /// where all of its kind is, and else is not known. Claims are taken in `order`; `view` shows the end of it
 /// afterwards.
 pub fn settle(view: &mut View, order: &[ClaimKey], listed: &ListedCollections) -> Settlement {
+    settle_with(view, order, listed, Postponed::Nothing)
+}
+
+/// Settles it as [`settle`] does, but leaves what is `postponed` until nothing else is left to do.
+pub fn settle_with(
+    view: &mut View,
+    order: &[ClaimKey],
+    listed: &ListedCollections,
+    postponed: Postponed,
+) -> Settlement {
     let claims = order.iter().map(|key| (key.clone(), ClaimOutcome::Unseen));
     let mut claims: Vec<(ClaimKey, ClaimOutcome)> = claims.collect();
     let names = view.volumes().map(|volume| (volume.name.clone(), VolumeOutcome::Unseen));
@@ -53,7 +71,8 @@ pub fn settle(view: &mut View, order: &[ClaimKey], listed: &ListedCollections) -
     let writes = Vec::with_capacity(4 * order.len());
     let (missing, competitors) = (BTreeMap::new(), Competitors::default());
     let (live, has_read) = (nothing_read(), false);
-    let mut settling = Settling { view, listed, writes, live, has_read, missing, competitors };
+    let mut settling =
+        Settling { view, listed, postponed, writes, live, has_read, missing, competitors };
     let mut was_missing = None;
     loop {
         let before = settling.writes.len();
@@ -63,9 +82,13 @@ pub fn settle(view: &mut View, order: &[ClaimKey], listed: &ListedCollections) -
         // to be unknown.
         let missing = settling.missing.len();
         if settling.writes.len() == before && was_missing.is_some_and(|before| before == missing) {
-            settling.look_again(&mut claims);
-            let Settling { writes, missing, .. } = settling;
-            return Settlement { claims, volumes, writes, missing };
+            if settling.postponed == Postponed::Nothing {
+                settling.look_again(&mut claims);
+                let Settling { writes, missing, .. } = settling;
+                return Settlement { claims, volumes, writes, missing };
+            }
+            // The claims are next, in their order: a volume would serve the claim that was noted first as pending.
+            settling.postponed = Postponed::Nothing;
         }
         was_missing = Some(missing);
         settling.claims(&mut claims);
@@ -76,6 +99,8 @@ pub fn settle(view: &mut View, order: &[ClaimKey], listed: &ListedCollections) -
 struct Settling<'a> {
     view: &'a mut View,
     listed: &'a ListedCollections,
+    /// What is not written yet.
+    postponed: Postponed,
     /// What was written so far.
     writes: Vec<Write>,
     /// Live reads since the last write; reads of classes stay, as no decision writes those.
@@ -173,12 +198,12 @@ impl Settling<'_> {
                     }
                     missing.extend(reads.iter().filter_map(Collection::of).map(|needed| needed.0));
                 }
-                Next::Write(write) => {
+                Next::Write(write) if !self.postponed.contains(&write) => {
                     self.view.assume(&write);
                     self.writes.push(write);
                     return (why, Progress::Wrote);
                 }
-                Next::Settled | Next::Reclaim(_) => {}
+                Next::Write(_) | Next::Settled | Next::Reclaim(_) => {}
             }
             self.note(object, missing);
             return (why, Progress::Settled);
@@ -253,66 +278,4 @@ fn volume_decision(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::binding::Observed;
-    use crate::binding::tests::{claim, volume};
-    use crate::model::annotations::BOUND_BY_CONTROLLER;
-    use crate::model::{Claim, ClaimPhase, Quantity, Reservation, Uid, Volume, VolumePhase};
-
-    fn sized(name: &str, size: &str) -> Volume {
-        let capacity = Quantity::parse(size).unwrap();
-        Volume { name: VolumeName::new(name), capacity, phase: VolumePhase::Pending, ..volume() }
-    }
-
-    fn asking(name: &str, size: &str) -> Claim {
-        let (key, uid) = (ClaimKey::new("db", name), Some(Uid::new(name)));
-        Claim { key, uid, request: Quantity::parse(size).unwrap(), ..claim() }
-    }
-
-    fn bound(settlement: &Settlement, name: &str) -> String {
-        format!("{:?}", settlement.claim(&ClaimKey::new("db", name)).unwrap())
-    }
-
-    #[test]
-    fn the_order_of_the_claims_decides_who_gets_the_volume() {
-        for (order, first) in [(["a", "b"], "a"), (["b", "a"], "b")] {
-            let mut view = View::default();
-            view.apply(Observed::Volume(Arc::new(sized("pv-a", "10Gi"))));
-            for name in order {
-                view.apply(Observed::Claim(Arc::new(asking(name, "5Gi"))));
-            }
-            let keys = order.map(|name| ClaimKey::new("db", name));
-            let settlement = settle(&mut view, &keys, ListedCollections::everything());
-            assert_eq!(bound(&settlement, first), "Bound(\"pv-a\")");
-            let second = if first == "a" { "b" } else { "a" };
-            assert_eq!(bound(&settlement, second), "NoMatchingVolume");
-            // The volume becomes Available, then the four steps.
-            assert_eq!(settlement.writes.len(), 5);
-            let claim = view.claim(&ClaimKey::new("db", first)).unwrap();
-            assert_eq!(claim.phase, ClaimPhase::Bound);
-        }
-    }
-
-    /// A volume that a claim leaves for the one that it names serves the claim that waited.
-    #[test]
-    fn a_volume_that_is_given_back_is_taken_by_who_waited() {
-        let mut left = Volume { phase: VolumePhase::Available, ..sized("pv-left", "10Gi") };
-        left.reservation = Reservation::Held(ClaimKey::new("db", "b"), Uid::new("b"));
-        left.annotations.insert(BOUND_BY_CONTROLLER, "yes");
-        let chooses = Claim { volume: Some(VolumeName::new("pv-named")), ..asking("b", "5Gi") };
-        let mut view = View::default();
-        for volume in [left, sized("pv-named", "5Gi")] {
-            view.apply(Observed::Volume(Arc::new(volume)));
-        }
-        for claim in [asking("a", "10Gi"), chooses] {
-            view.apply(Observed::Claim(Arc::new(claim)));
-        }
-        let keys = ["a", "b"].map(|name| ClaimKey::new("db", name));
-        let settlement = settle(&mut view, &keys, ListedCollections::everything());
-        assert_eq!(bound(&settlement, "b"), "Bound(\"pv-named\")");
-        assert_eq!(bound(&settlement, "a"), "Bound(\"pv-left\")");
-    }
-}
+mod tests;

@@ -34,6 +34,7 @@ mod schemas;
 mod shared;
 mod sources;
 mod tenancy;
+mod undecided;
 mod unlisted;
 mod webhook;
 

@@ -319,8 +319,11 @@ An outcome is unknown if it depends on objects that the dump may not hold. A dum
 of a kind if it is a list, as `kubectl get -A` writes it, with at least one of them. A list of one namespace \
 holds the PersistentVolumeClaims and pods of that namespace only; an object outside of a list proves nothing about \
 others.\n\n\
+A PersistentVolume that the binder reserved for a PersistentVolumeClaim which does not use it becomes free. The order of the API \
+server's replies decides whether another PersistentVolumeClaim finds it free. Where it ends otherwise if all such are free before any choice, or \
+after all, a note and the field `undecided` of `json` and `yaml` say so.\n\n\
 Exit codes: 0 every PersistentVolumeClaim is bound, or will be without help; 1 one is unmatched, lost, in conflict \
-or unknown.\n\n\
+or unknown, or may be by that order.\n\n\
 With --without or --drain, the report is which pods with PersistentVolumeClaims cannot come back on the Nodes that are \
 left, and which bound PersistentVolumeClaims no Node is left for, used or not. It is the volume part only: node affinity \
 and zone labels of PersistentVolumes, ReadWriteOncePod, attach limits and storage capacity of CSI drivers count; taints, \

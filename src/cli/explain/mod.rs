@@ -68,7 +68,7 @@ fn explanation(arguments: &ExplainArgs) -> Result<Explanation, Failure> {
         return limited::explain(&cluster, &target, &lists);
     }
     let state = StorageState::of_readable(cluster, &lists, purpose)?;
-    let mut explanation = explain(&SettledCluster::of_state(state), &target)?;
+    let mut explanation = explain(&SettledCluster::of_state(state, purpose), &target)?;
     explanation.notes.splice(0..0, limited::notes(&lists));
     Ok(explanation)
 }
@@ -96,6 +96,7 @@ fn explain(cluster: &SettledCluster, target: &ExplainTarget) -> Result<Explanati
 
 /// Explains a claim from the lists of a cluster, as text.
 pub fn claim_of_lists(lists: &[String], key: &ClaimKey) -> Result<String, Failure> {
-    let state = StorageState::of_lists(lists, "the cluster", ReadPurpose::Explanation)?;
-    Ok(claim::explain(&SettledCluster::of_state(state), key)?.text(Colour::Off))
+    let purpose = ReadPurpose::Explanation;
+    let state = StorageState::of_lists(lists, "the cluster", purpose)?;
+    Ok(claim::explain(&SettledCluster::of_state(state, purpose), key)?.text(Colour::Off))
 }

@@ -133,11 +133,7 @@ impl Difference {
         let mut difference = Self::default();
         for (claim, after) in now {
             match before.remove(&claim) {
-                Some(before)
-                    if before.outcome == after.outcome && before.volume == after.volume =>
-                {
-                    difference.unchanged += 1;
-                }
+                Some(before) if before.is_as(&after) => difference.unchanged += 1,
                 Some(before) => difference.changed.push(Changed { claim, before, after }),
                 None => difference.new.push(Ending { claim, end: after }),
             }
@@ -168,7 +164,15 @@ impl Difference {
     }
 }
 
-fn planned_end(claim: &PlannedClaim) -> (ClaimName, End) {
+impl End {
+    /// Returns whether outcome and volume are the same.
+    pub(super) fn is_as(&self, other: &Self) -> bool {
+        self.outcome == other.outcome && self.volume == other.volume
+    }
+}
+
+/// Name and end of a claim.
+pub(super) fn planned_end(claim: &PlannedClaim) -> (ClaimName, End) {
     let why = claim.reason.clone().filter(|_| claim.outcome.is_stuck());
     let (outcome, volume) = (claim.outcome.to_string(), claim.volume.clone());
     let (namespace, name) = (claim.namespace.clone(), claim.name.clone());

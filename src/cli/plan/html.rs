@@ -245,6 +245,7 @@ mod tests {
             claims,
             volumes,
             summary: OutcomeCounts::default(),
+            undecided: Vec::new(),
             notes: vec![text.to_owned()],
             difference: Some(difference),
         }

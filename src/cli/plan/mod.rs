@@ -11,6 +11,7 @@ mod node_loss;
 mod phrases;
 mod render;
 mod report;
+mod undecided;
 
 use std::collections::BTreeSet;
 
@@ -34,7 +35,7 @@ pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
     let earlier = arguments.diff.as_deref().map(EarlierPlan::read).transpose()?;
     let PlanArgs { filename, cluster, .. } = arguments;
     let cluster = SettledCluster::read(filename, cluster, ReadPurpose::Plan)?;
-    let SettledCluster { state, settlement, denied } = &cluster;
+    let SettledCluster { state, settlement, denied, .. } = &cluster;
     let StorageState { view, listed, source, .. } = state;
     let mut plan = PlanReport::of(&cluster);
     let mut open: BTreeSet<Collection> = settlement.missing.values().flatten().copied().collect();
@@ -46,6 +47,8 @@ pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
         let lacks = lacks(source, listed, &open);
         plan.notes.push(format!("the plan is incomplete: {lacks}"));
     }
+    plan.undecided = undecided::undecided(&cluster);
+    plan.notes.extend(undecided::note(&cluster, &plan.undecided));
     plan.notes.extend(held::notes(view));
     plan.difference = earlier.map(|earlier| Difference::new(earlier, &plan.claims));
     write(&plan, &arguments.output, Colour::Off)?;

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::alternatives::alternatives;
 use super::difference::{Difference, KIND};
+use super::undecided::UndecidedClaim;
 use crate::cli::input::dump::{PodCoverage, StorageState};
 use crate::cli::preview::outcome::Planner;
 use crate::cli::preview::planned::{PlannedClaim, PlannedVolume};
@@ -30,6 +31,9 @@ pub(super) struct PlanReport {
     pub volumes: Vec<PlannedVolume>,
     /// How many end up how.
     pub summary: OutcomeCounts,
+    /// Claims that may end otherwise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub undecided: Vec<UndecidedClaim>,
     /// Limits of the plan.
     pub notes: Vec<String>,
     /// What changed against the plan that was compared with.
@@ -49,7 +53,7 @@ pub(super) struct OutcomeCounts {
 impl PlanReport {
     /// The plan of a cluster, without what was denied.
     pub(super) fn of(cluster: &SettledCluster) -> Self {
-        let SettledCluster { state, settlement, denied: denials } = cluster;
+        let SettledCluster { state, settlement, denied: denials, .. } = cluster;
         let StorageState { view: after, pods, .. } = state;
         let mut planner = Planner::new(after, settlement, pods);
         thread::scope(|scope| {
@@ -74,13 +78,15 @@ impl PlanReport {
                 volumes: counts(volumes.iter().map(|volume| volume.outcome)),
             };
             let (api_version, kind) = (API_VERSION, KIND);
-            Self { api_version, kind, claims, volumes, summary, notes, difference: None }
+            let undecided = Vec::new();
+            Self { api_version, kind, claims, volumes, summary, undecided, notes, difference: None }
         })
     }
 
-    /// Returns whether a claim needs a fix.
+    /// Returns whether a claim needs a fix, or may need one.
     pub(super) fn is_stuck(&self) -> bool {
         self.claims.iter().any(|claim| claim.outcome.is_stuck())
+            || self.undecided.iter().any(UndecidedClaim::may_be_stuck)
     }
 }
 

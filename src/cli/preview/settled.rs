@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::admission::{Denied, judge_manifests};
-use crate::binding::{Settlement, View, settle};
+use crate::binding::{Postponed, Settlement, View, may_give_up, settle, settle_with};
 use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::ClusterClient;
@@ -18,6 +18,9 @@ pub(in crate::cli) struct SettledCluster {
     pub(in crate::cli) state: StorageState,
     /// The outcome of each claim and volume.
     pub(in crate::cli) settlement: Settlement,
+    /// For a plan: the same two if all volumes that are given up are free before a claim chooses, and if all claims choose
+    /// before. Empty where none is given up.
+    pub(in crate::cli) other_ends: Vec<(View, Settlement)>,
     /// Manifests that `check` denies.
     pub(in crate::cli) denied: Denied,
 }
@@ -44,7 +47,7 @@ impl SettledCluster {
     ) -> Result<Self, Failure> {
         let (mut state, texts) = StorageState::of_files(paths, purpose)?;
         let denied = judge_manifests(&mut state, &texts)?;
-        Ok(Self { denied, ..Self::of_state(state) })
+        Ok(Self { denied, ..Self::of_state(state, purpose) })
     }
 
     /// Reads and settles what a cluster lists of volumes, claims and classes, and the pods that wait.
@@ -53,14 +56,25 @@ impl SettledCluster {
         lists: &[String],
         purpose: ReadPurpose<'_>,
     ) -> Result<Self, Failure> {
-        Ok(Self::of_state(StorageState::of_cluster(cluster, lists, purpose)?))
+        Ok(Self::of_state(StorageState::of_cluster(cluster, lists, purpose)?, purpose))
     }
 
     /// Settles what was read.
-    pub(in crate::cli) fn of_state(mut state: StorageState) -> Self {
+    pub(in crate::cli) fn of_state(mut state: StorageState, purpose: ReadPurpose<'_>) -> Self {
         let order = order(&state.view);
+        // A copy of a million objects is expensive, and few clusters need it.
+        let before =
+            (purpose == ReadPurpose::Plan && may_give_up(&state.view)).then(|| state.view.clone());
         let settlement = settle(&mut state.view, &order, &state.listed);
-        Self { state, settlement, denied: Denied::default() }
+        let end = |mut view: View, postponed| {
+            let settlement = settle_with(&mut view, &order, &state.listed, postponed);
+            (view, settlement)
+        };
+        let before = before.filter(|_| settlement.given_up().next().is_some());
+        let other_ends = before.map_or_else(Vec::new, |before| {
+            vec![end(before.clone(), Postponed::Choices), end(before, Postponed::GivingUp)]
+        });
+        Self { state, settlement, other_ends, denied: Denied::default() }
     }
 }
 

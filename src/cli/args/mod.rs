@@ -319,9 +319,10 @@ An outcome is unknown if it depends on objects that the dump may not hold. A dum
 of a kind if it is a list, as `kubectl get -A` writes it, with at least one of them. A list of one namespace \
 holds the PersistentVolumeClaims and pods of that namespace only; an object outside of a list proves nothing about \
 others.\n\n\
-A PersistentVolume that the binder reserved for a PersistentVolumeClaim which does not use it becomes free. The order of the API \
-server's replies decides whether another PersistentVolumeClaim finds it free. Where it ends otherwise if all such are free before any choice, or \
-after all, a note and the field `undecided` of `json` and `yaml` say so.\n\n\
+A PersistentVolume that the binder reserved for a PersistentVolumeClaim which does not use it becomes free. Whether \
+another PersistentVolumeClaim finds it free depends on the order of the API server's replies. The plan shows one order; a note \
+and the field `undecided` of `json` and `yaml` show which PersistentVolumeClaims end otherwise if all such become free first, \
+or last.\n\n\
 Exit codes: 0 every PersistentVolumeClaim is bound, or will be without help; 1 one is unmatched, lost, in conflict \
 or unknown, or may be by that order.\n\n\
 With --without or --drain, the report is which pods with PersistentVolumeClaims cannot come back on the Nodes that are \

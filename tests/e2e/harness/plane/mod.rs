@@ -274,7 +274,12 @@ impl Plane {
 
 impl Drop for Plane {
     fn drop(&mut self) {
-        self.end();
+        if std::thread::panicking() {
+            self.stop();
+            println!("logs of the control plane: {}", self.folder.path().display());
+        } else {
+            self.end();
+        }
     }
 }
 

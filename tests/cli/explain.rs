@@ -118,6 +118,15 @@ fn a_screen_is_enough_for_any_number_of_volumes() {
     assert_eq!(explained(&state, "pvc/data")["candidates"].as_array().expect("a list").len(), 506);
 }
 
+/// The commonest cause is a StatefulSet whose PVC was deleted.
+#[test]
+fn a_pod_without_its_claim_has_advice() {
+    let run = explain(&STATE.replace("claimName: waits", "claimName: gone"), &["pod/web"]);
+    assert_eq!(run.code, 1);
+    let advice = "create it, or delete the pod if it is of a StatefulSet, whose controller then creates both\n";
+    assert!(run.stdout.contains(advice), "{}", run.stdout);
+}
+
 /// A table in Markdown that is cut says how many rows are missing.
 #[test]
 fn markdown_says_how_many_nodes_it_leaves_out() {

@@ -164,7 +164,11 @@ fn missing(cluster: &SettledCluster, key: &ClaimKey) -> Explanation {
         );
         return Explanation::of(key.into(), &ClaimForecast::Unknown, true, summary);
     }
-    let summary = format!("PVC \"{key}\" does not exist; the pod is Pending until it is created");
+    // Kubernetes: #74374. The StatefulSet controller may create the pod while it still sees the former PVC.
+    let summary = format!(
+        "PVC \"{key}\" does not exist; the pod is Pending until it is created: create it, or delete the pod if it is of a \
+         StatefulSet, whose controller then creates both"
+    );
     Explanation::of(key.into(), "missing", true, summary)
 }
 

@@ -17,6 +17,10 @@ const SHELL: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/nul
 /// A promise that the next frame is drawn.
 pub(crate) const DRAWN: &str = "new Promise(done => requestAnimationFrame(() => setTimeout(done)))";
 
+/// No connection is opened before there is a request. Chromium opens one for the address of a frame that the policy of the page
+/// then blocks; it sends nothing on it, and no policy of a page can forbid it.
+const PREFERENCES: &str = r#"{"net": {"network_prediction_options": 2}}"#;
+
 /// A browser with one tab.
 pub(crate) struct Browser {
     process: Child,
@@ -33,6 +37,9 @@ impl Browser {
     /// Starts one. It fails with the way to get a browser where there is none.
     pub(crate) fn start() -> Self {
         let profile = tempfile::tempdir().expect("a folder");
+        let settings = profile.path().join("Default");
+        std::fs::create_dir(&settings).expect("a folder");
+        std::fs::write(settings.join("Preferences"), PREFERENCES).expect("a file");
         let mut process = Command::new("sh")
             .args(["-c", SHELL, &program(), "--remote-debugging-pipe", "--headless"])
             // A test may run as root, and a container has little shared memory.

@@ -63,6 +63,16 @@ PVCs: 2 binds; PVs: 2 binds, 1 free; nothing wasted
     let ends = json!([{"outcome": "binds", "volume": "pv-c"}]);
     let undecided = json!([{"namespace": "web", "name": "new", "ends": ends}]);
     assert_eq!(planned(STATE).2, undecided);
+    // A PV that is being deleted is given up, too, and no PVC takes it.
+    let deleted = r#"- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-0, uid: u-pv-0, deletionTimestamp: "2026-11-03T00:00:00Z",
+   finalizers: [kubernetes.io/pv-protection], annotations: {pv.kubernetes.io/bound-by-controller: "yes"}},
+   spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain,
+   storageClassName: manual, nfs: {server: nfs.example.com, path: /0}, claimRef: {apiVersion: v1,
+   kind: PersistentVolumeClaim, namespace: db, name: moved, uid: u-moved}}, status: {phase: Available}}
+"#;
+    let (_, notes, beside) = planned(&format!("{STATE}{deleted}"));
+    assert!(notes[0].contains(": PV \"pv-b\" is reserved for another PVC"), "{notes:?}");
+    assert_eq!(beside, undecided);
     // The same if that PVC was deleted and created again: it is not the one that the PV is reserved for.
     let again = STATE.replace("uid: u-moved,\n", "uid: u-again,\n");
     assert_ne!(again, STATE);

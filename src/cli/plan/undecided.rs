@@ -127,7 +127,11 @@ pub(super) fn note(cluster: &SettledCluster, undecided: &[UndecidedClaim]) -> Op
     };
     let given_up: BTreeSet<&str> =
         settlements(cluster).flat_map(Settlement::given_up).map(VolumeName::as_str).collect();
-    let (name, more) = (given_up.first()?, given_up.len() - 1);
+    // One that no claim would take, as it is being deleted, decides nothing.
+    let taken = undecided.iter().flat_map(UndecidedClaim::all_ends);
+    let taken = taken.filter_map(|end| end.volume.as_deref());
+    let taken: BTreeSet<&str> = taken.filter(|volume| given_up.contains(volume)).collect();
+    let (name, more) = (taken.first()?, taken.len() - 1);
     let reserved = if more == 0 { String::new() } else { format!(" (and {more} more)") };
     let mut volumes = first.all_ends().filter_map(|end| end.volume.as_deref());
     let advice = match volumes.find(|volume| !given_up.contains(volume)) {

@@ -18,8 +18,8 @@ pub(in crate::cli) struct SettledCluster {
     pub(in crate::cli) state: StorageState,
     /// The outcome of each claim and volume.
     pub(in crate::cli) settlement: Settlement,
-    /// For a plan: the same two if all volumes that are given up are free before a claim chooses, and if all claims choose
-    /// before. Empty where none is given up.
+    /// For a plan, objects and outcomes if all volumes that are given up are free before a claim chooses, and if all claims
+    /// choose before. Empty where none is given up.
     pub(in crate::cli) other_ends: Vec<(View, Settlement)>,
     /// Manifests that `check` denies.
     pub(in crate::cli) denied: Denied,

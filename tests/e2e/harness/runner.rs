@@ -290,8 +290,10 @@ fn run_one(case: &Case) -> Option<String> {
     println!("test {} ... {word} ({} s)", shown(case), began.elapsed().as_secs());
     result.err().map(|payload| {
         // A case that joins threads of its own passes on the panic of one, whose place was printed at once.
-        let text = || payload.downcast_ref::<String>().cloned().unwrap_or_default();
-        PANIC.with_borrow_mut(Option::take).unwrap_or_else(text)
+        let literal = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = payload.downcast_ref::<String>().cloned().or(literal);
+        let captured = PANIC.with_borrow_mut(Option::take);
+        captured.or(text).unwrap_or_else(|| "panicked without a message".into())
     })
 }
 

@@ -80,7 +80,7 @@ impl Peers {
     }
 }
 
-/// A running control plane. Dropping it stops it.
+/// A running control plane. Dropping it stops it; the logs stay if its case fails.
 #[derive(Debug)]
 pub(crate) struct Plane {
     api: Api,

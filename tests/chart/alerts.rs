@@ -142,6 +142,22 @@ fn every_alert_says_what_to_do() {
     assert!(names.len() >= 14, "{names:?}");
 }
 
+/// Who is paged by severity is paged where the page says "At once".
+#[test]
+fn severities_are_those_of_the_page() {
+    let page = text("docs/how-to/troubleshoot.md");
+    for (set_name, is_full) in [("monitoring", false), ("monitoring-full", true)] {
+        for alert in alerts(set(set_name)) {
+            let name = alert["alert"].as_str().expect("a name");
+            let (_, section) = page.split_once(&format!("### {name}\n\n")).expect("a section");
+            let is_at_once = section.starts_with("**At once.**")
+                || (is_full && section.starts_with("**At once in `full`"));
+            let severity = if is_at_once { "critical" } else { "warning" };
+            assert_eq!(alert["labels"]["severity"], severity, "{set_name}: {name}");
+        }
+    }
+}
+
 /// The selectors name the job that Prometheus makes of our services; else an alert is silent for ever, and
 /// those on absence never end.
 #[test]

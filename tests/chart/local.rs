@@ -386,3 +386,22 @@ fn what_goes_together_is_taken() {
     }
     assert!(template(&["--set-json", r#"local={"classes": {"a": {"hostDir": "/a"}}}"#]).is_ok());
 }
+
+/// A pattern that the schema takes and the program does not is a pod that never starts.
+#[test]
+fn the_schema_and_the_program_take_the_same_name_patterns() {
+    let good = [
+        "*", "nvme?n1", "a]", "ab[c]", "[b-d]*", "[^e-g]", "[^^]", "[a^]", "[[]", "a\\*b",
+        "[\\]a]", "[x\\-]", "\u{263a}",
+    ];
+    let bad = ["[", "a[", "[]", "[^]", "[]a]", "[-]", "[x-]", "[a-b-c]", "[^bc", "\\", "[a\\]"];
+    let good = good.iter().map(|pattern| (*pattern, true));
+    for (pattern, is_taken) in good.chain(bad.iter().map(|pattern| (*pattern, false))) {
+        let classes = json!({"a": {"hostDir": "/a", "mountDir": "/a", "namePattern": pattern}});
+        let settings = json!({"classes": classes}).to_string();
+        assert_eq!(local(&settings).is_ok(), is_taken, "the schema: {pattern}");
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("storageClassMap"), classes.to_string()).expect("a file");
+        assert_eq!(read(folder.path()).is_ok(), is_taken, "the program: {pattern}");
+    }
+}

@@ -51,7 +51,7 @@ fn the_report_is_the_contract() {
                 "kind": "PersistentVolume", "namespace": null, "name": "pv-a",
                 "operation": "UPDATE", "message": SHRINKS, "field": "spec.capacity.storage",
                 "file": "5.yaml", "line": 7, "column": 5, "fix": "keep 20Gi", "exempt": null,
-                "enforcedBy": ["webhook", "policy-in-part"],
+                "enforcedBy": ["webhook"],
             }],
             "mutations": [],
             "summary": {

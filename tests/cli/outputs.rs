@@ -103,12 +103,30 @@ fn json_and_yaml_are_one_report_and_what_the_schema_promises() {
     let exempted = json["findings"].as_array().expect("findings").iter();
     let exempted: Vec<_> = exempted.filter(|finding| finding["result"] == "exempted").collect();
     assert_eq!(exempted[0]["exempt"]["reason"], "moving, 50% done");
-    // The policy of the rule sees no exemption.
     assert_eq!(exempted[0]["rule"], "bound-volume-access-modes");
-    assert_eq!(exempted[0]["enforcedBy"], json!(["webhook", "policy"]));
-    let by_server = json["findings"].as_array().expect("findings").iter();
-    let mut by_server = by_server.filter(|finding| finding["result"] == "api");
-    assert_eq!(by_server.next().expect("one")["enforcedBy"], json!(["api-server"]));
+}
+
+/// The policy of the rule sees no exemption; another rule has none.
+#[test]
+fn a_finding_names_who_enforces_it_where_the_policies_are_installed() {
+    let folder = folder();
+    for (more, exempted, of_owner) in [
+        (&[][..], json!(["webhook"]), json!(["webhook"])),
+        (&["--policies=beside"], json!(["webhook", "policy"]), json!(["webhook"])),
+        (&["--policies=instead"], json!(["policy"]), json!(["nothing"])),
+    ] {
+        let output = folder.run(&[&ARGUMENTS[..], &["-o", "json"], more].concat());
+        let json: Value = serde_json::from_str(&output.stdout).expect("JSON");
+        expect_valid("report", &json);
+        let findings = json["findings"].as_array().expect("findings");
+        let by = |key: &str, value: &str| {
+            let found = findings.iter().find(|finding| finding[key] == value);
+            found.unwrap_or_else(|| panic!("{value}: {json:#}"))["enforcedBy"].clone()
+        };
+        assert_eq!(by("rule", "bound-volume-access-modes"), exempted, "{more:?}");
+        assert_eq!(by("rule", "orphan-owner"), of_owner, "{more:?}");
+        assert_eq!(by("result", "api"), json!(["api-server"]), "{more:?}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::InstalledPolicies;
 use super::cluster::{ClusterArgs, duration};
 use super::output::Output;
 
@@ -57,6 +58,10 @@ pub struct CheckArgs {
     /// End with code 1 if there is nothing to judge.
     #[arg(long)]
     pub require_match: bool,
+    /// The value `policies` of the chart, where policies are installed: `wide`, `json` and `yaml` then say of each finding
+    /// whether they deny the change. The result stays that of the webhook, also with `instead`.
+    #[arg(long, value_name = "VALUE")]
+    pub policies: Option<InstalledPolicies>,
     /// Namespace of PersistentVolumeClaims without one.
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     pub namespace: String,

@@ -47,7 +47,7 @@ pub fn run(arguments: &CheckArgs) -> Result<Exit, Failure> {
     let mut run = Run::new(arguments, configuration, known, &head, base)?;
     run.judge_all(&head, &deletions)?;
     let now = run.now;
-    let mut report = run.report(head.others);
+    let mut report = run.report(head.others).with_policies(arguments.policies);
     if let Some(baseline) = baseline {
         baseline.accept(&mut report, now);
     }

@@ -70,7 +70,9 @@ impl FindingSubject<'_> {
             column: place.map(|place| place.column),
             rendered,
             exempt: None,
-            enforced_by: if result == FindingResult::Api { Enforcement::API_SERVER } else { &[] },
+            enforced_by: Vec::from_iter(
+                (result == FindingResult::Api).then_some(Enforcement::ApiServer),
+            ),
             standing: None,
         }
     }

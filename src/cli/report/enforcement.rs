@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
+use crate::cli::args::InstalledPolicies;
 use crate::cli::input::object_id::ObjectKind;
+use crate::rules::judging::volume_parameters::with_volumes;
 use crate::rules::{PolicyForm, Rule};
 
 /// Who denies a change, or warns of it.
@@ -13,30 +15,43 @@ pub(in crate::cli) enum Enforcement {
     ApiServer,
     /// The webhook.
     Webhook,
-    /// The policy of the rule, where `bindery generate policies` was applied.
+    /// The policy of the rule.
     Policy,
     /// That policy, but it denies less than the rule: of this change it is not known.
     PolicyInPart,
+    /// The policy of the rule that has PVs as parameters, where `--volumes-as-parameters` made it.
+    PolicyWithVolumes,
+    /// What is installed lets it by.
+    Nothing,
 }
 
 impl Enforcement {
-    /// What the API server itself denies.
-    pub(in crate::cli) const API_SERVER: &'static [Self] = &[Self::ApiServer];
-
-    /// Returns who enforces a rule on objects of a kind.
-    pub(in crate::cli) fn of_rule(rule: &Rule, kind: ObjectKind) -> &'static [Self] {
-        let is_looked_at =
-            rule.policy.texts().iter().any(|text| kind.resource() == Some(text.resource));
-        match rule.policy {
-            PolicyForm::Exact(_) | PolicyForm::Stricter(..) if is_looked_at => {
-                &[Self::Webhook, Self::Policy]
-            }
-            PolicyForm::Partial(..) if is_looked_at => &[Self::Webhook, Self::PolicyInPart],
+    /// Returns who enforces a rule on objects of a kind where all that Bindery has is installed.
+    pub(in crate::cli) fn of_rule(rule: &Rule, kind: ObjectKind) -> Vec<Self> {
+        let is_of_kind = |resource| kind.resource() == Some(resource);
+        let is_looked_at = rule.policy.texts().iter().any(|text| is_of_kind(text.resource));
+        let policy = match rule.policy {
+            PolicyForm::Exact(_) | PolicyForm::Stricter(..) if is_looked_at => Some(Self::Policy),
+            PolicyForm::Partial(..) if is_looked_at => Some(Self::PolicyInPart),
             PolicyForm::Exact(_)
             | PolicyForm::Stricter(..)
             | PolicyForm::Partial(..)
-            | PolicyForm::NotExpressible(_) => &[Self::Webhook],
-        }
+            | PolicyForm::NotExpressible(_) => None,
+        };
+        let has_parameters = with_volumes(rule.id).is_some_and(|text| is_of_kind(text.resource));
+        let with_volumes = has_parameters.then_some(Self::PolicyWithVolumes);
+        [Some(Self::Webhook), policy, with_volumes].into_iter().flatten().collect()
+    }
+
+    /// Returns what is left of `all` where these policies are installed; of the chart's default, none are.
+    pub(super) fn installed(all: &[Self], policies: Option<InstalledPolicies>) -> Vec<Self> {
+        let is_installed = |one: &Self| match one {
+            Self::ApiServer | Self::Nothing => true,
+            Self::Webhook => policies != Some(InstalledPolicies::Instead),
+            Self::Policy | Self::PolicyInPart | Self::PolicyWithVolumes => policies.is_some(),
+        };
+        let installed: Vec<Self> = all.iter().copied().filter(is_installed).collect();
+        if installed.is_empty() && !all.is_empty() { vec![Self::Nothing] } else { installed }
     }
 
     /// Its words in a table.
@@ -46,6 +61,8 @@ impl Enforcement {
             Self::Webhook => "webhook",
             Self::Policy => "policy",
             Self::PolicyInPart => "policy in part",
+            Self::PolicyWithVolumes => "policy with PVs",
+            Self::Nothing => "nothing",
         }
     }
 }
@@ -66,5 +83,21 @@ mod tests {
         let alone = [Enforcement::Webhook];
         assert_eq!(of("protection-finalizer", ObjectKind::Claim), alone);
         assert_eq!(of("prebind-taken", ObjectKind::Volume), alone);
+        let with_volumes = [Enforcement::Webhook, Enforcement::PolicyWithVolumes];
+        assert_eq!(of("prebind-taken", ObjectKind::Claim), with_volumes);
+    }
+
+    #[test]
+    fn what_is_not_installed_enforces_nothing() {
+        use Enforcement::{ApiServer, Nothing, Policy, Webhook};
+        let installed = |all: &[_], policies| Enforcement::installed(all, policies);
+        let (beside, instead) = (Some(InstalledPolicies::Beside), Some(InstalledPolicies::Instead));
+        assert_eq!(installed(&[Webhook, Policy], None), [Webhook]);
+        assert_eq!(installed(&[Webhook, Policy], beside), [Webhook, Policy]);
+        assert_eq!(installed(&[Webhook, Policy], instead), [Policy]);
+        assert_eq!(installed(&[Webhook], instead), [Nothing]);
+        assert_eq!(installed(&[ApiServer], instead), [ApiServer]);
+        // Of a scan: what exists is not denied.
+        assert_eq!(installed(&[], instead), []);
     }
 }

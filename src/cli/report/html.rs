@@ -271,7 +271,7 @@ mod tests {
             rendered: Some(Rendered { file: text(), line: 1, column: 2 }),
             fix: Some(text()),
             exempt: Some(Exempt { until: text(), reason: text() }),
-            enforced_by: &[],
+            enforced_by: Vec::new(),
             standing: Some(AtStake {
                 severity: "high",
                 age: Some(1),

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub(in crate::cli) use self::enforcement::Enforcement;
-use super::args::{FailOn, Format, Output};
+use super::args::{FailOn, Format, InstalledPolicies, Output};
 use super::exit::{Exit, Failure};
 use super::input::object_id::ObjectId;
 use super::output::{Colour, eprint_line, is_standard, one_line};
@@ -118,6 +118,16 @@ pub(in crate::cli) struct Report {
     pub others: usize,
 }
 
+impl Report {
+    /// Has its findings name who enforces them where these policies are installed.
+    pub(in crate::cli) fn with_policies(mut self, policies: Option<InstalledPolicies>) -> Self {
+        for finding in &mut self.findings {
+            finding.enforced_by = Enforcement::installed(&finding.enforced_by, policies);
+        }
+        self
+    }
+}
+
 /// Where live objects came from.
 #[derive(Clone, Debug, Serialize)]
 pub(in crate::cli) struct LiveSource {
@@ -187,8 +197,8 @@ pub(in crate::cli) struct Finding {
     /// The exemption that let it pass.
     pub exempt: Option<Exempt>,
     /// Who denies the change, or warns of it; nothing of an object that exists.
-    #[serde(rename = "enforcedBy", skip_serializing_if = "<[Enforcement]>::is_empty")]
-    pub enforced_by: &'static [Enforcement],
+    #[serde(rename = "enforcedBy", skip_serializing_if = "Vec::is_empty")]
+    pub enforced_by: Vec<Enforcement>,
     /// What is at stake with an existing object.
     #[serde(flatten)]
     pub standing: Option<AtStake>,

@@ -25,7 +25,7 @@ fn finding(result: FindingResult, namespace: Option<&str>, name: &str) -> Findin
         column: None,
         rendered: None,
         fix: Some("correct it".to_owned()),
-        enforced_by: &[],
+        enforced_by: Vec::new(),
         exempt: None,
         standing: Some(AtStake { severity: "high", age, bytes, class, partner, phase }),
     }

@@ -121,9 +121,15 @@ fn a_screen_is_enough_for_any_number_of_volumes() {
 /// The commonest cause is a StatefulSet whose PVC was deleted.
 #[test]
 fn a_pod_without_its_claim_has_advice() {
-    let run = explain(&STATE.replace("claimName: waits", "claimName: gone"), &["pod/web"]);
-    assert_eq!(run.code, 1);
-    let advice = "create it, or delete the pod if it is of a StatefulSet, whose controller then creates both\n";
+    let state = STATE.replace("claimName: waits", "claimName: gone");
+    let run = explain(&state, &["pod/web"]);
+    let advice = "otherwise create it, or delete the pod if it is of a StatefulSet, whose controller then creates both\n";
+    assert!(run.code == 1 && run.stdout.contains(advice), "{}", run.stdout);
+    // A new PVC would get another PV.
+    let state = state.replace("namespace: qa, name: gone", "namespace: db, name: gone");
+    let run = explain(&state, &["pod/web"]);
+    let advice =
+        "; PV \"left\" has the data of the former one: bindery rescue pvc/db/gone gives it back\n";
     assert!(run.stdout.contains(advice), "{}", run.stdout);
 }
 

@@ -12,7 +12,7 @@ use crate::cli::exit::Failure;
 use crate::cli::preview::planned::ClaimForecast;
 use crate::cli::preview::settled::SettledCluster;
 use crate::cli::report::ReportedObject;
-use crate::model::{AccessMode, ClaimKey, Pod, PodKey};
+use crate::model::{AccessMode, ClaimKey, Pod, PodKey, VolumeName};
 
 /// Explains the pod of this name.
 pub(super) fn explain(cluster: &SettledCluster, key: &PodKey) -> Result<Explanation, Failure> {
@@ -164,11 +164,24 @@ fn missing(cluster: &SettledCluster, key: &ClaimKey) -> Explanation {
         );
         return Explanation::of(key.into(), &ClaimForecast::Unknown, true, summary);
     }
-    // Kubernetes: #74374. The StatefulSet controller may create the pod while it still sees the former PVC.
-    let summary = format!(
-        "PVC \"{key}\" does not exist; the pod is Pending until it is created: create it, or delete the pod if it is of a \
-         StatefulSet, whose controller then creates both"
+    let is_missing = format!(
+        "PVC \"{key}\" does not exist; the pod is Pending until it is created, and a new one is empty"
     );
+    let rescue = format!("bindery rescue pvc/{key} gives it back");
+    let view = &cluster.state.view;
+    let is_former = |name: &&VolumeName| {
+        view.volume(name).is_some_and(|volume| volume.reservation.uid().is_some())
+    };
+    let summary = match view.reserved_for(key).find(is_former) {
+        Some(volume) => {
+            format!("{is_missing}; PV \"{volume}\" has the data of the former one: {rescue}")
+        }
+        // Kubernetes: #74374. The StatefulSet controller may create the pod while it still sees the former PVC.
+        None => format!(
+            "{is_missing}; if a former PV has its data, {rescue}; otherwise create it, or delete the pod if it is \
+             of a StatefulSet, whose controller then creates both"
+        ),
+    };
     Explanation::of(key.into(), "missing", true, summary)
 }
 

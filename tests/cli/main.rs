@@ -24,6 +24,7 @@ mod node_loss;
 mod node_side;
 mod outputs;
 mod permissions;
+mod pipelines;
 mod plan;
 mod pods;
 mod release;

@@ -34,7 +34,7 @@ fn succeeds(name: &str, arguments: &[&str], folder: &Folder) -> String {
 }
 
 /// An architecture of this machine and another, as archives are named.
-fn architectures() -> [&'static str; 2] {
+pub(super) fn architectures() -> [&'static str; 2] {
     if cfg!(target_arch = "x86_64") { ["amd64", "arm64"] } else { ["arm64", "amd64"] }
 }
 
@@ -42,23 +42,29 @@ fn architectures() -> [&'static str; 2] {
 fn release() -> Folder {
     let folder = Folder::new();
     for architecture in architectures() {
-        let name = format!("bindery-1.2.3-linux-{architecture}");
-        for file in ["LICENSE", "NOTICES"] {
-            folder.write(&format!("{name}/{file}"), "terms");
-        }
         // What is packed does not matter here; that of a debug build takes half a minute.
-        let program = format!("{name}/bindery");
-        folder.write(&program, "#!/bin/sh\necho installed \"$@\"\n");
-        fs::set_permissions(folder.path().join(program), Permissions::from_mode(0o755))
-            .expect("a mode");
-        let archive = format!("out/{name}.tar.gz");
-        folder.write(&archive, "");
-        succeeds("scripts/release/pack.sh", &[&name, &archive], &folder);
+        pack(&folder, architecture, "#!/bin/sh\necho installed \"$@\"\n");
     }
     folder
 }
 
-fn sum(folder: &Folder, name: &str) -> String {
+/// Makes the archive of version 1.2.3 for an architecture, with this program. Returns its name.
+pub(super) fn pack(folder: &Folder, architecture: &str, program: &str) -> String {
+    let name = format!("bindery-1.2.3-linux-{architecture}");
+    for file in ["LICENSE", "NOTICES"] {
+        folder.write(&format!("{name}/{file}"), "terms");
+    }
+    let path = format!("{name}/bindery");
+    folder.write(&path, program);
+    fs::set_permissions(folder.path().join(path), Permissions::from_mode(0o755)).expect("a mode");
+    let archive = format!("{name}.tar.gz");
+    let out = format!("out/{archive}");
+    folder.write(&out, "");
+    succeeds("scripts/release/pack.sh", &[&name, &out], folder);
+    archive
+}
+
+pub(super) fn sum(folder: &Folder, name: &str) -> String {
     let output =
         Command::new("sha256sum").arg(name).current_dir(folder.path().join("out")).output();
     let text = String::from_utf8(output.expect("sha256sum runs").stdout).expect("text");
@@ -197,7 +203,7 @@ fn the_notes_of_a_version_are_its_own() {
 
 /// Runs git in the folder, as an author of its own.
 #[track_caller]
-fn git(folder: &Folder, arguments: &str) {
+pub(super) fn git(folder: &Folder, arguments: &str) {
     let output = Command::new("git")
         .args([
             "-c",
@@ -215,7 +221,7 @@ fn git(folder: &Folder, arguments: &str) {
 }
 
 /// A PV that is bound, as a team keeps it in its repository.
-fn volume(name: &str) -> String {
+pub(super) fn volume(name: &str) -> String {
     format!(
         "apiVersion: v1\nkind: PersistentVolume\nmetadata: {{name: {name}}}\nspec: {{capacity: {{storage: 1Gi}}, \
          accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain, storageClassName: '', nfs: {{server: s, \

@@ -81,3 +81,23 @@ pub(crate) fn hostile(text: &str) -> String {
     items.push(stuck("shop", "stuck", text));
     dump(&items)
 }
+
+/// The volumes of a dump, each in the trash: its claim was deleted an hour ago.
+pub(crate) fn in_the_trash(dump: &str) -> Vec<Value> {
+    let list: Value = serde_json::from_str(dump.lines().next().expect("a list")).expect("JSON");
+    let items = list["items"].as_array().expect("items").iter();
+    let deleted = |volume: &Value| {
+        let mut volume = volume.clone();
+        let claim = &volume["spec"]["claimRef"];
+        let record = json!({
+            "volumeUid": volume["metadata"]["uid"], "reclaimPolicy": "Delete", "keep": "PT168H",
+            "release": {"namespace": claim["namespace"], "name": claim["name"], "uid": claim["uid"],
+                "at": "2030-01-01T00:00:00Z", "until": "2030-01-08T00:00:00Z"},
+        });
+        volume["metadata"]["annotations"]["bindery.dev/trash"] = json!(record.to_string());
+        volume["metadata"]["resourceVersion"] = json!("1");
+        volume["status"]["phase"] = json!("Released");
+        volume
+    };
+    items.filter(|item| item["kind"] == "PersistentVolume").map(deleted).collect()
+}

@@ -6,6 +6,7 @@
 
 mod cluster;
 mod devtools;
+mod server;
 
 use std::fs;
 use std::net::TcpListener;
@@ -21,24 +22,36 @@ const OPEN_MILLISECONDS_MAX: f64 = 2_000.0;
 /// Milliseconds in which a filter has acted on 10,000 rows.
 const FILTER_MILLISECONDS_MAX: f64 = 1_000.0;
 
-/// The reports on a dump, by name.
-fn commands(stuck: &str) -> [(&'static str, Vec<String>); 3] {
+/// The reports on a cluster, by name.
+fn commands(stuck: &str) -> [(&'static str, Vec<String>); 4] {
     let of = |words: &str| words.split(' ').map(str::to_owned).collect::<Vec<_>>();
     [
         ("scan", of("scan")),
         ("plan", of("plan")),
         ("explain", of(&format!("explain pvc/stuck -n {stuck}"))),
+        (TRASH, of(TRASH)),
     ]
 }
+
+/// The one that reads a cluster only.
+const TRASH: &str = "trash";
 
 /// Writes the report on `dump` beside it, and returns its path.
 fn report(browser: &Browser, name: &str, arguments: &[String], dump: &str) -> PathBuf {
     let folder = browser.folder();
-    fs::write(folder.join("dump.json"), dump).expect("a dump");
     let page = folder.join(format!("{name}.html"));
+    let source = if name == TRASH {
+        let kubeconfig = server::serve(&cluster::in_the_trash(dump));
+        fs::write(folder.join("kubeconfig"), kubeconfig).expect("a kubeconfig");
+        ["--kubeconfig", "kubeconfig"]
+    } else {
+        fs::write(folder.join("dump.json"), dump).expect("a dump");
+        ["-f", "dump.json"]
+    };
     let output = Command::new(env!("CARGO_BIN_EXE_bindery"))
         .args(arguments)
-        .args(["-f", "dump.json", "-o", &format!("html={}", page.display())])
+        .args(source)
+        .args(["-o", &format!("html={}", page.display())])
         .current_dir(folder)
         .output()
         .expect("the binary runs");
@@ -114,7 +127,7 @@ const SHOWN: &str = "Array.from(document.querySelectorAll('tbody tr[data-values]
 #[test]
 fn filters_narrow_the_rows_by_text_and_by_value() {
     let mut browser = Browser::start();
-    let [_, (name, arguments), _] = commands("team-00");
+    let [_, (name, arguments), ..] = commands("team-00");
     let page = report(&browser, name, &arguments, &cluster::large(10_000));
     browser.open(&page);
     let output = "document.querySelector('#claims').previousElementSibling.querySelector('output').textContent";
@@ -194,7 +207,7 @@ fn spoken(browser: &mut Browser) -> Vec<String> {
 #[test]
 fn a_screen_reader_finds_headings_tables_and_labels() {
     let mut browser = Browser::start();
-    let [_, (name, arguments), _] = commands("team-00");
+    let [_, (name, arguments), ..] = commands("team-00");
     let page = report(&browser, name, &arguments, &cluster::large(3));
     browser.open(&page);
     let spoken = spoken(&mut browser);
@@ -226,7 +239,7 @@ fn a_screen_reader_finds_headings_tables_and_labels() {
 #[test]
 fn a_page_is_whole_without_scripts_in_the_dark_and_on_paper() {
     let mut browser = Browser::start();
-    let [_, (name, arguments), _] = commands("team-00");
+    let [_, (name, arguments), ..] = commands("team-00");
     let page = report(&browser, name, &arguments, &cluster::large(200));
     browser.call("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
     browser.load(&page);

@@ -111,6 +111,18 @@ async fn what_is_audited_is_logged_with_user_operation_and_sentence() {
     assert_eq!(log_lines(reported), 1);
     assert_eq!(log_lines("sentence=\"PV \\\"pv-audited\\\" is bound to PVC"), 1);
 
+    let created =
+        ask(&Send::Create("volume pv-a 1Gi RWO hostPath=/srv/a"), "", Endpoint::Advise).await;
+    assert_eq!((&created["allowed"], created.get("warnings")), (&json!(true), None), "{created}");
+    let text = stage.probe("/metrics").await.body;
+    for line in [
+        r#"bindery_rule_results_total{result="would_deny",rule="bound-volume-delete"} 1"#,
+        r#"bindery_rule_results_total{result="would_warn",rule="host-path-volume"} 1"#,
+        r#"bindery_rule_results_total{result="would_deny",rule="host-path-volume"} 0"#,
+    ] {
+        assert!(text.lines().any(|reported| reported == line), "no {line} in {text}");
+    }
+
     let line = "volume bindery-doctor-canary 1Gi RWO claimRef={\"name\":\"data\"}";
     for (line, query, is_reported) in [
         (line, "?dryRun=All", true),

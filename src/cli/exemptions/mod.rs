@@ -1,6 +1,6 @@
 //! `bindery exemptions`: the exemptions in force, and the requests for others with the commands that grant them.
 
-mod grant;
+pub(super) mod grant;
 pub(super) mod report;
 mod text;
 

@@ -120,3 +120,54 @@ impl ReporterMetrics {
         self.left_out.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::exemptions::grant::Grant;
+    use crate::cli::exemptions::report::{ExemptionEntry, RequestEntry};
+
+    fn exemption(rule: &str, until: i64) -> ExemptionEntry {
+        ExemptionEntry {
+            rule: rule.to_owned(),
+            persistent_volume: None,
+            namespaces: Vec::new(),
+            users: Vec::new(),
+            until: Timestamp::from_second(until).unwrap(),
+            reason: "moving".to_owned(),
+        }
+    }
+
+    fn request(rule: &str, grant: Option<Grant>) -> RequestEntry {
+        RequestEntry {
+            rule: rule.to_owned(),
+            namespace: "db".to_owned(),
+            name: "data".to_owned(),
+            persistent_volume: None,
+            reason: "moving".to_owned(),
+            grant,
+            problem: None,
+        }
+    }
+
+    #[test]
+    fn exemptions_are_counted_by_rule_with_the_next_expiry() {
+        let metrics = ReporterMetrics::new().unwrap();
+        let values = |metric: &IntGaugeVec, rules: &[&str]| -> Vec<i64> {
+            rules.iter().map(|rule| metric.with_label_values(&[*rule]).get()).collect()
+        };
+        let grant = Some(Grant::Command("kubectl annotate".to_owned()));
+        let report = ExemptionsReport {
+            in_force: vec![exemption("a", 20), exemption("a", 10), exemption("b", 30)],
+            requests: vec![request("c", grant.clone()), request("c", grant), request("any", None)],
+            ..ExemptionsReport::default()
+        };
+        metrics.show_exemptions(&report);
+        assert_eq!(values(&metrics.exemptions, &["a", "b"]), [2, 1]);
+        assert_eq!(values(&metrics.next_expiry, &["a", "b"]), [10, 30]);
+        assert_eq!(values(&metrics.requests, &["c", "any"]), [2, 0]);
+        metrics.show_exemptions(&ExemptionsReport::default());
+        let text = prometheus::TextEncoder::new().encode_to_string(&metrics.registry.gather());
+        assert!(!text.unwrap().contains("bindery_exemption"), "they have ended");
+    }
+}

@@ -27,6 +27,8 @@ pub(crate) const CASES: &[Case] = &[
 /// The account of the pods, under which a stolen token would act.
 const ACCOUNT: &str = "system:serviceaccount:bindery:bindery";
 
+const REGISTRATIONS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+
 const VOLUMES: &str = "/api/v1/persistentvolumes?dryRun=All";
 
 /// How long the garbage collector may take, beside the time in which pods end.
@@ -97,6 +99,22 @@ fn a_deployment_without_pods_denies_nothing() {
     expect_doctor_sees_rights_of_all(&site);
     scale(2);
     await_guarded(&site);
+    await_metric(&site, "1");
+    let registration = format!("{REGISTRATIONS}/{NAME}");
+    site.plane.request(ADMIN, Method::DELETE, &registration, Body::none()).expect_ok();
+    await_metric(&site, "0");
+}
+
+/// Waits until the leader's metric of the probe has this value.
+fn await_metric(site: &Site, value: &str) {
+    let line = "bindery_admission_probe_success{webhook=\"guard\"} ";
+    eventually(&format!("the metric is {value}"), Duration::from_mins(1), || {
+        let texts = site.node.running().into_iter().filter_map(|pod| pod.get(8082, "/metrics"));
+        let lines = texts.flat_map(|(_, text)| text.lines().map(str::to_owned).collect::<Vec<_>>());
+        let values: Vec<String> =
+            lines.filter_map(|found| found.strip_prefix(line).map(str::to_owned)).collect();
+        if values == [value] { Ok(()) } else { Err(format!("{values:?}")) }
+    });
 }
 
 /// Where every account may do anything, the condition holds without a pod.
@@ -310,9 +328,7 @@ fn expect_closed_while_frozen(site: &Site) {
 
 /// The failure policy of guard, as it is registered.
 fn guard_policy(site: &Site) -> String {
-    let path =
-        format!("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{NAME}");
-    let object = site.plane.get(ADMIN, &path).expect_ok();
+    let object = site.plane.get(ADMIN, &format!("{REGISTRATIONS}/{NAME}")).expect_ok();
     let mut entries = object["webhooks"].as_array().into_iter().flatten();
     let guard = entries.find(|entry| entry["name"] == "guard.bindery.dev").expect("an entry");
     guard["failurePolicy"].as_str().unwrap_or_default().to_owned()

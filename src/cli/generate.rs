@@ -14,7 +14,9 @@ use super::args::{
 use super::exit::{Exit, Failure};
 use super::output::eprint_line;
 use super::{completion, files, manual, reference, render};
-use crate::api::admission_policy::{admission_policies, mutating_policies, policy_parts};
+use crate::api::admission_policy::{
+    admission_policies, break_glass_policy, mutating_policies, policy_parts,
+};
 use crate::api::policy_parameters::volume_policies;
 use crate::api::registration::{Registration, WebhookTarget, fail_open};
 use crate::config;
@@ -71,6 +73,7 @@ fn policies(arguments: &PoliciesArgs) -> Result<String, Failure> {
              {VOLUMES_MAX} PVs"
         ));
     }
+    made.push(break_glass_policy());
     let mut items: Vec<Value> =
         made.iter().flat_map(|one| [json!(one.policy), json!(one.binding)]).collect();
     if let Some(api) = arguments.mutations {

@@ -26,15 +26,25 @@ fn generated(rendering: &Rendering) -> Vec<Value> {
     let text = String::from_utf8(output.stdout).expect("it is text");
     let text = text.replace("\"bindery-", &format!("\"{NAME}-"));
     let list: Value = serde_json::from_str(&text).expect("it prints JSON");
-    parts(list["items"].as_array().expect("items"))
+    let items = list["items"].as_array().expect("items").iter().cloned();
+    let (of_rules, others): (Vec<_>, Vec<_>) = items.partition(is_of_rules);
+    assert_eq!(parts(&others), break_glass(rendering));
+    parts(&of_rules)
+}
+
+fn is_of_rules(object: &Value) -> bool {
+    object["metadata"]["labels"]["app.kubernetes.io/component"] == "rules"
+}
+
+/// The policy of a rendering that notes the use of break-glass, and its binding.
+fn break_glass(rendering: &Rendering) -> Vec<Value> {
+    parts(&KINDS.map(|kind| rendering.object(kind, &format!("{NAME}-break-glass")).clone()))
 }
 
 /// The policies of the rules in a rendering.
 fn of_rules(rendering: &Rendering) -> Vec<Value> {
-    let component =
-        |object: &&Value| object["metadata"]["labels"]["app.kubernetes.io/component"] == "rules";
-    let objects: Vec<Value> = rendering.objects.iter().filter(component).cloned().collect();
-    parts(&objects)
+    let objects = rendering.objects.iter().filter(|object| is_of_rules(object));
+    parts(&objects.cloned().collect::<Vec<_>>())
 }
 
 fn parts(objects: &[Value]) -> Vec<Value> {

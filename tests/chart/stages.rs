@@ -73,3 +73,18 @@ fn the_profile_audit_fails_open_whatever_else_is_set() {
     let policy = configuration(&rendering).policy;
     assert!(MUTATIONS.iter().all(|one| policy.switch(one) == Switch::Off));
 }
+
+/// Nor because the API server cannot evaluate a policy.
+#[test]
+fn the_policies_of_the_profile_audit_fail_open() {
+    let rendering = rendered(&["--set", "policies=beside,rules.profile=audit"]);
+    let of_rules =
+        |policy: &&&Value| policy["metadata"]["labels"]["app.kubernetes.io/component"] == "rules";
+    let kind = "ValidatingAdmissionPolicy";
+    let policies: Vec<_> =
+        rendering.of_kind(kind).iter().copied().filter(|one| of_rules(&one)).collect();
+    assert!(policies.len() >= 5, "{policies:?}");
+    for policy in policies {
+        assert_eq!(policy["spec"]["failurePolicy"], "Ignore", "{}", policy["metadata"]["name"]);
+    }
+}

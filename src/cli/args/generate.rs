@@ -92,8 +92,8 @@ pub struct ChartArgs {
 #[command(after_long_help = "\
 Rules that a single object can break are in ValidatingAdmissionPolicies, one for each resource and mode, with the sentences \
 of the rules. What a policy denies more or less than its rule, and which rules have none, says `bindery rule \
-<RULE>`. Exemptions by annotation do not count: CEL has no clock. Who is in the group bindery.dev:break-glass is not judged. \
-Overrides for Namespaces do not count.\n\n\
+<RULE>`. Exemptions by annotation do not count: CEL has no clock. Who is in the group bindery.dev:break-glass is not judged: \
+the policy bindery-break-glass warns of the use and notes it in the audit log. Overrides for Namespaces do not count.\n\n\
 Example:\n  \
 bindery generate policies | kubectl apply -f -")]
 pub struct PoliciesArgs {
@@ -105,8 +105,8 @@ pub struct PoliciesArgs {
     /// when they change.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Also compare a PVC with the PV that it names, which the API server then does for each PV: for clusters of at most 100
-    /// PVs. Each PV adds about 0.1 ms to the creation of each PVC.
+    /// Also compare a PVC with the PV that it names, and with the tenant of that, which the API server then does for each PV: for
+    /// clusters of at most 100 PVs. Each PV adds about 0.1 ms to the creation of each PVC.
     #[arg(long)]
     pub volumes_as_parameters: bool,
     /// Form of the output.

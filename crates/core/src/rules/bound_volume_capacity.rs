@@ -21,9 +21,10 @@ pub(super) static RULE: Rule = Rule {
     },
     policy: PolicyForm::Partial(
         &[PolicyText {
+            // As dyn, since the types that an API server checks expressions against have no quantities.
             variables: &[
-                ("before", "string(oldObject.spec.?capacity.?storage.orValue('0'))"),
-                ("after", "string(object.spec.?capacity.?storage.orValue('0'))"),
+                ("before", "string(dyn(oldObject).spec.?capacity.?storage.orValue('0'))"),
+                ("after", "string(dyn(object).spec.?capacity.?storage.orValue('0'))"),
             ],
             violations: &[PolicyViolation {
                 found: "variables.isBound && variables.before != variables.after && \

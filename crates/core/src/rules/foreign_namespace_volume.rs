@@ -26,7 +26,10 @@ pub(super) static RULE: Rule = Rule {
         instead: "Name a PV of your own, or ask your platform team to label this one. The message is that of \
             `prebind-taken`, word for word: a tenant who guesses names learns nothing.",
     },
-    policy: PolicyForm::NotExpressible("Whom a PV admits shows on the PV, and the request is about the PVC."),
+    policy: PolicyForm::NotExpressible(
+        "Whom a PV admits shows on the PV, and the request is about the PVC. With `--volumes-as-parameters`, a policy \
+         denies it.",
+    ),
     denied: &[
         Example::new("naming a PV that is for another namespace")
             .given(

@@ -247,6 +247,19 @@ fn can_name_volume(request_type: RequestType) -> bool {
         && matches!(request_type.operation, Operation::Create | Operation::Update)
 }
 
+/// The requests that the endpoints which judge are sent, each once.
+pub(super) fn judged_rules() -> Vec<RuleWithOperations> {
+    let mut all = Vec::new();
+    for endpoint in [Endpoint::Guard, Endpoint::Advise, Endpoint::Restricted, Endpoint::Tenancy] {
+        for rule in rules(endpoint) {
+            if !all.contains(&rule) {
+                all.push(rule);
+            }
+        }
+    }
+    all
+}
+
 fn rules(endpoint: Endpoint) -> Vec<RuleWithOperations> {
     let mut operations: BTreeMap<(&str, String), BTreeSet<&'static str>> = BTreeMap::new();
     for request_type in request_types(endpoint) {

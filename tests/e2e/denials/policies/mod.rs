@@ -1,5 +1,6 @@
 //! The ValidatingAdmissionPolicies of `bindery generate policies` on a real API server, without the webhook.
 
+mod how_to;
 mod latency;
 mod mutations;
 mod page;
@@ -26,6 +27,7 @@ use crate::runner::{Case, alone, case};
 
 use super::rules::Route;
 use bindery::rules::Send;
+use how_to::the_page_denies_as_it_is_written;
 use latency::policies_cost_a_request_less_than_the_webhook;
 use mutations::mutating_policies_store_what_the_webhook_stores;
 use parameters::volumes_as_parameters_cost_a_claim_by_their_number;
@@ -37,6 +39,7 @@ use volumes::policies_with_volumes_deny_what_their_rules_do;
 pub(crate) const CASES: &[Case] = &[
     case!(each_policy_denies_what_its_form_says),
     case!(policies_with_volumes_deny_what_their_rules_do),
+    case!(the_page_denies_as_it_is_written),
     case!(the_types_of_every_expression_are_right),
     case!(policies_deny_random_changes_as_their_rules_do),
     case!(mutating_policies_store_what_the_webhook_stores),

@@ -27,14 +27,17 @@ const PARAMETERS: &str = "\n## PVs as parameters\n";
 /// What the page says about that, before the figures.
 const PARAMETERS_TEXT: &str = "\
 `bindery generate policies --volumes-as-parameters` also prints a policy whose parameters are the PVs of the cluster. It compares \
-a PVC that comes to name a PV with that PV, for who may get the PV:\n\n\
+a PVC that comes to name a PV with that PV:\n\n\
+* `foreign-namespace-volume`: a PV that admits other Namespaces only. With `rules.parameters.unlisted: deny`, a PV that names \
+none is not denied. Who guesses the name of such a PV learns that it exists, whether he may get it or not;\n\
 * `prebind-taken`: a PV that is reserved for another PVC by name, or by uid while it is Bound;\n\
 * `prebind-class`, `prebind-volume-mode`, `prebind-access-modes`: a PV that is not reserved and differs.\n\n\
+All but the first deny only who may get the PV: a denial says what the PV is like.\n\n\
 The examples of these rules in which a PVC names a PV are denied by it with the sentence of the rule, and those that are \
 allowed are not. The API server evaluates it for each PV, and denies the request if it denies for one of them. It never \
 evaluates it for all PVs together, so that a PV that does not exist (`missing-volume`) is not denied. A change of a PV is not \
-judged: parameters of a namespace are for objects of that namespace. Capacity depends on the StorageClass, and tenants on \
-labels of the Namespace, which conditions do not see.\n\n\
+judged: parameters of a namespace are for objects of that namespace. Capacity depends on the StorageClass, which no policy \
+sees.\n\n\
 The price is that the creation of each PVC waits for each PV, also if it names none, and that the API server holds all PVs once \
 more in memory. So this is off by default, and for clusters of at most 100 PVs. A PVC that names no PV waits, at the median:\n\n";
 

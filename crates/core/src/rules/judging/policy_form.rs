@@ -68,12 +68,23 @@ pub struct PolicyText {
     pub violations: &'static [PolicyViolation],
     /// Violations that it only ever warns about.
     pub warnings: &'static [PolicyViolation],
+    /// What has to hold too, as CEL about the `authorizer`, whom messages cannot ask.
+    pub authorized: Option<&'static str>,
+    /// By what there is no violation after all, as CEL about the `namespaceObject`, which conditions do not see.
+    pub unless: Option<&'static str>,
 }
 
 impl PolicyText {
     /// One that looks for nothing.
     pub const fn of(resource: Resource) -> Self {
-        Self { resource, variables: &[], violations: &[], warnings: &[] }
+        Self {
+            resource,
+            variables: &[],
+            violations: &[],
+            warnings: &[],
+            authorized: None,
+            unless: None,
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The API server evaluates such a policy for each PV, as `params`, and denies what it denies for one. It compares a PVC that
 //! comes to name a PV. The other side, a PV that is reserved for a PVC, has no policy: parameters of a namespace judge
-//! objects of that namespace. Who may not get the PV is not judged, as a denial would say what the PV is like.
+//! objects of that namespace. Who may not get the PV is not judged, as a denial would say what the PV is like; but who names
+//! a PV of another tenant is denied in any case, and learns that there is one of that name.
 
 use super::policy_form::{PolicyText, PolicyViolation};
 use super::resource::Resource;
@@ -12,7 +13,7 @@ use super::resource::Resource;
 pub const VOLUMES_MAX: usize = 100;
 
 /// Whose requests are judged: CEL.
-pub const MAY_GET_VOLUME: &str = "authorizer.group('').resource('persistentvolumes').name(params.metadata.name).check('get').allowed()";
+const MAY_GET_VOLUME: &str = "authorizer.group('').resource('persistentvolumes').name(params.metadata.name).check('get').allowed()";
 
 /// A violation where a PVC comes to name the PV `params`, which is not being deleted, and `$also` holds.
 macro_rules! named {
@@ -30,7 +31,24 @@ macro_rules! named {
 }
 
 /// Rules with their policy. A PV that is reserved for the PVC by name is left to the webhook, which then warns.
-static TEXTS: [(&str, PolicyText); 4] = [
+static TEXTS: [(&str, PolicyText); 5] = [
+    (
+        "foreign-namespace-volume",
+        PolicyText {
+            variables: &[("volume", "object.spec.?volumeName.orValue('')")],
+            violations: named!(
+                "(params.metadata.?annotations[?'bindery.dev/allowed-namespaces'].hasValue() || \
+                 params.metadata.?labels[?'bindery.dev/tenant'].orValue('') != '') && \
+                 !params.metadata.?annotations[?'bindery.dev/allowed-namespaces'].orValue('').split(',')\
+                 .map(p, p.trim()).exists(p, p == request.namespace || \
+                 (p.endsWith('*') && request.namespace.startsWith(p.substring(0, p.size() - 1))))",
+                "PV \"{volume}\" is not available to PVC \"{name}\"; the PVC would stay Pending; remove spec.volumeName or \
+                 ask your platform team"
+            ),
+            unless: Some(IS_OF_TENANT),
+            ..PolicyText::of(Resource::Claims)
+        },
+    ),
     (
         "prebind-taken",
         PolicyText {
@@ -44,6 +62,7 @@ static TEXTS: [(&str, PolicyText); 4] = [
                 "PV \"{volume}\" is not available to PVC \"{name}\"; the PVC would stay Pending; remove spec.volumeName or \
                  ask your platform team"
             ),
+            authorized: Some(MAY_GET_VOLUME),
             ..PolicyText::of(Resource::Claims)
         },
     ),
@@ -68,6 +87,7 @@ static TEXTS: [(&str, PolicyText); 4] = [
                 "PVC \"{name}\" requests {requested}, but the PV that it names has another StorageClass; the PVC would stay \
                  Pending; use the StorageClass of the PV or remove spec.volumeName"
             ),
+            authorized: Some(MAY_GET_VOLUME),
             ..PolicyText::of(Resource::Claims)
         },
     ),
@@ -80,6 +100,7 @@ static TEXTS: [(&str, PolicyText); 4] = [
                 "PVC \"{name}\" requests volume mode {mode}, but the PV that it names has another; no pod could start with \
                  it; use the volume mode of the PV or remove spec.volumeName"
             ),
+            authorized: Some(MAY_GET_VOLUME),
             ..PolicyText::of(Resource::Claims)
         },
     ),
@@ -98,10 +119,16 @@ static TEXTS: [(&str, PolicyText); 4] = [
                 "PVC \"{name}\" requests {requested}, but the PV that it names does not offer it; the PVC would stay \
                  Pending; request fewer access modes or remove spec.volumeName"
             ),
+            authorized: Some(MAY_GET_VOLUME),
             ..PolicyText::of(Resource::Claims)
         },
     ),
 ];
+
+/// Whether the PVC is of the tenant of the PV: CEL.
+const IS_OF_TENANT: &str = "params.metadata.?labels[?'bindery.dev/tenant'].orValue('') != '' && \
+    namespaceObject.metadata.?labels[?'bindery.dev/tenant'].orValue('') == \
+    params.metadata.?labels[?'bindery.dev/tenant'].orValue('')";
 
 /// Returns what the rule of this id looks for with PVs as parameters; nothing if it has no such policy.
 pub fn with_volumes(id: &str) -> Option<&'static PolicyText> {

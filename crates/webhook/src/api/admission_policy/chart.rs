@@ -10,7 +10,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 
 use super::{
-    AdmissionPolicy, Group, JudgedText, MutatingPolicy, NAME, Policy, PolicyViolation, RULES,
+    AdmissionPolicy, DENY, Group, JudgedText, MutatingPolicy, NAME, Policy, PolicyViolation, RULES,
     Trusted, constraints, entry, inlined, judged, mutating_policies, spelling, used_variables,
     validation, variables, variables_of,
 };
@@ -45,6 +45,7 @@ struct TextParts {
     modes: Value,
     /// The name of its policy, without the action at its end.
     policy: String,
+    /// What happens to a request that cannot be evaluated, where the action is Deny.
     failure_policy: &'static str,
     /// Whose requests the policy judges: CEL, all of which holds for them.
     judged: Vec<String>,
@@ -114,7 +115,7 @@ fn text_parts(
     let resource = text.text.resource;
     let (path, _) = spelling(resource, Operation::Update);
     let entry = entry(text.rule);
-    let group = Group { entry, resource, action: "Deny", has_volumes: false };
+    let group = Group { entry, resource, action: DENY };
     let own = text
         .text
         .variables
@@ -124,7 +125,7 @@ fn text_parts(
         rule: text.rule.id,
         modes,
         policy: format!("{}-{path}", entry.as_str()),
-        failure_policy: entry.failure_policy(),
+        failure_policy: group.failure_policy(),
         judged: judged(group, own_controller),
         resource_rules: constraints(resource, &[text]).resource_rules.unwrap_or_default(),
         variables: own.collect(),

@@ -3,6 +3,7 @@
 //! Made from the same values as the registrations and the reference pages. One policy for each entry of the registration,
 //! resource and action. What a policy looks for is in the rules (`rules::PolicyForm`).
 
+mod break_glass;
 mod chart;
 mod mutating;
 
@@ -15,6 +16,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+pub use self::break_glass::break_glass_policy;
 pub use self::chart::{PolicyParts, policy_parts};
 pub use self::mutating::{MutatingPolicy, mutating_policies};
 use super::policy_condition::{any_of, conjuncts};
@@ -23,7 +25,6 @@ use super::registration::NAME;
 use crate::rules::judging::actor::BREAK_GLASS;
 use crate::rules::judging::filter::not_control_plane;
 use crate::rules::judging::policy_form::{escaped, sentence, variables};
-use crate::rules::judging::volume_parameters::MAY_GET_VOLUME;
 use crate::rules::{
     Endpoint, Mode, Operation, Policy, PolicyText, PolicyViolation, RULES, Resource, Rule,
     Terminating, Trusted, spelling,
@@ -54,12 +55,7 @@ pub fn admission_policies(decisions: &Policy, own_controller: &str) -> Vec<Admis
             continue;
         };
         for text in rule.policy.texts() {
-            let group = |action| Group {
-                entry: entry(rule),
-                resource: text.resource,
-                action,
-                has_volumes: false,
-            };
+            let group = |action| Group { entry: entry(rule), resource: text.resource, action };
             let judged = |violations| JudgedText { rule, text, violations };
             groups.entry(group(action)).or_default().push(judged(text.violations));
             if !text.warnings.is_empty() {
@@ -80,14 +76,28 @@ pub(super) struct Group {
     pub(super) entry: Entry,
     pub(super) resource: Resource,
     pub(super) action: &'static str,
-    /// Whether the PVs are its parameters.
-    pub(super) has_volumes: bool,
 }
+
+impl Group {
+    /// What happens to a request that an API server cannot evaluate. Only what denies fails closed: a policy that an API
+    /// server cannot use at all denies whatever the action of its binding is.
+    ///
+    /// Kubernetes: `plugin/policy/validating/dispatcher.go`, `addConfigError`.
+    fn failure_policy(self) -> &'static str {
+        match (self.entry, self.action) {
+            (Entry::Guard, DENY) => "Fail",
+            (Entry::Guard | Entry::Advise, _) => "Ignore",
+        }
+    }
+}
+
+/// The action of a binding that denies.
+const DENY: &str = "Deny";
 
 /// The webhook that judges the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Entry {
-    /// What can lose bound data: a request is denied if an expression fails.
+    /// What can lose bound data: a request that would be denied is denied if an expression fails too.
     Guard,
     /// The rest: it passes then.
     Advise,
@@ -98,13 +108,6 @@ impl Entry {
         match self {
             Self::Guard => "guard",
             Self::Advise => "advise",
-        }
-    }
-
-    fn failure_policy(self) -> &'static str {
-        match self {
-            Self::Guard => "Fail",
-            Self::Advise => "Ignore",
         }
     }
 }
@@ -121,7 +124,7 @@ pub(super) fn entry(rule: &Rule) -> Entry {
 /// What a binding does in a mode; nothing where the rule is off.
 pub(super) fn action(mode: Mode) -> Option<&'static str> {
     match mode {
-        Mode::Deny => Some("Deny"),
+        Mode::Deny => Some(DENY),
         Mode::Warn => Some("Warn"),
         Mode::Audit => Some("Audit"),
         Mode::Off => None,
@@ -149,14 +152,16 @@ pub(super) fn policy(
     let labels = BTreeMap::from(labels);
     let metadata =
         ObjectMeta { name: Some(name.clone()), labels: Some(labels), ..ObjectMeta::default() };
-    let violations: Vec<NamedViolation> =
+    let mut violations: Vec<NamedViolation> =
         texts.iter().flat_map(|judged| judged.violations()).collect();
+    // The first that is found has the message, and that of the others is for who is authorized.
+    violations.sort_by_key(|one| one.authorized.is_some());
     let variables = variables_of(texts, trusted);
     let validation = validation(&violations);
     let policy = ValidatingAdmissionPolicy {
         metadata: metadata.clone(),
         spec: Some(ValidatingAdmissionPolicySpec {
-            failure_policy: Some(group.entry.failure_policy().to_owned()),
+            failure_policy: Some(group.failure_policy().to_owned()),
             match_constraints: Some(constraints(group.resource, texts)),
             match_conditions: Some(vec![condition(
                 &violations,
@@ -184,7 +189,29 @@ pub(super) fn policy(
 struct NamedViolation {
     /// What must hold, all of it.
     found: Vec<String>,
+    /// The same of the requester.
+    authorized: Option<&'static str>,
+    /// By what it is none.
+    unless: Option<&'static str>,
     sentence: String,
+}
+
+impl NamedViolation {
+    /// What a condition can see of it.
+    fn condition(&self) -> Vec<String> {
+        self.found.iter().cloned().chain(self.authorized.map(str::to_owned)).collect()
+    }
+
+    /// What a message can see of it.
+    fn message(&self) -> Vec<String> {
+        let not = self.unless.map(|unless| format!("!({unless})"));
+        self.found.iter().cloned().chain(not).collect()
+    }
+
+    /// All of it.
+    fn whole(&self) -> Vec<String> {
+        self.message().into_iter().chain(self.authorized.map(str::to_owned)).collect()
+    }
 }
 
 /// The condition that a request is judged and has a violation.
@@ -197,21 +224,27 @@ fn condition(
     judged: &[String],
     variables: &[(String, String)],
 ) -> MatchCondition {
-    let found: Vec<Vec<String>> = violations.iter().map(|one| one.found.clone()).collect();
+    let found: Vec<Vec<String>> = violations.iter().map(NamedViolation::condition).collect();
     let found = inlined(&any_of(&found), variables);
     let judged = judged.iter().map(|one| format!("({one})"));
     let all: Vec<String> = std::iter::once(found).chain(judged).collect();
     MatchCondition { name: "has-violation".to_owned(), expression: all.join(" && ") }
 }
 
-/// The one validation of a policy, which denies what the conditions let through: an API server reports the first
-/// violation alone.
+/// The one validation of a policy, which denies what the conditions let through, but for what they do not see: an API server
+/// reports the first violation alone.
 fn validation(violations: &[NamedViolation]) -> Validation {
     let sentence = violations.iter().rev().fold("''".to_owned(), |others, one| {
-        format!("{} ? {} : {others}", one.found.join(" && "), one.sentence)
+        format!("{} ? {} : {others}", one.message().join(" && "), one.sentence)
     });
+    let expression = if violations.iter().all(|one| one.unless.is_none()) {
+        "false".to_owned()
+    } else {
+        let whole: Vec<Vec<String>> = violations.iter().map(NamedViolation::whole).collect();
+        format!("!({})", any_of(&whole))
+    };
     Validation {
-        expression: "false".to_owned(),
+        expression,
         message_expression: Some(sentence),
         reason: Some("Forbidden".to_owned()),
         message: None,
@@ -233,7 +266,9 @@ impl JudgedText {
         }
         self.violations.iter().map(move |violation| NamedViolation {
             found: scope.iter().cloned().chain(conjuncts(&self.named(violation.found))).collect(),
-            sentence: self.named(&sentence(self.rule.id, violation.sentence)),
+            authorized: self.text.authorized,
+            unless: self.text.unless,
+            sentence: self.named(&sentence(self.rule.reported_id(), violation.sentence)),
         })
     }
 
@@ -299,9 +334,6 @@ fn judged(group: Group, own_controller: &str) -> Vec<String> {
     if group.entry == Entry::Advise {
         judged.push(not_control_plane().expression);
     }
-    if group.has_volumes {
-        judged.push(MAY_GET_VOLUME.to_owned());
-    }
     judged
 }
 
@@ -317,7 +349,8 @@ fn variables_of(texts: &[JudgedText], trusted: &Trusted) -> Vec<(String, String)
 
 /// Those that the validation uses.
 fn used_variables(all: Vec<(String, String)>, validation: &Validation) -> Vec<Variable> {
-    kept(all, vec![validation.message_expression.clone().unwrap_or_default()])
+    let message = validation.message_expression.clone().unwrap_or_default();
+    kept(all, vec![validation.expression.clone(), message])
 }
 
 /// Those of all variables that these expressions use, however indirectly.
@@ -372,6 +405,10 @@ mod tests {
             assert_eq!(policy.binding.spec.policy_name, name);
             let action = policy.binding.spec.validation_actions[0].to_ascii_lowercase();
             assert!(name.ends_with(&action), "{name}");
+            let closes = name.contains("-guard-") && name.ends_with("-deny");
+            let failure_policy =
+                policy.policy.spec.as_ref().and_then(|spec| spec.failure_policy.as_deref());
+            assert_eq!(failure_policy, Some(if closes { "Fail" } else { "Ignore" }), "{name}");
         }
     }
 

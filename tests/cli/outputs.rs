@@ -119,13 +119,13 @@ fn a_finding_names_who_enforces_it_where_the_policies_are_installed() {
         let json: Value = serde_json::from_str(&output.stdout).expect("JSON");
         expect_valid("report", &json);
         let findings = json["findings"].as_array().expect("findings");
-        let by = |key: &str, value: &str| {
+        let enforced_by = |key: &str, value: &str| {
             let found = findings.iter().find(|finding| finding[key] == value);
             found.unwrap_or_else(|| panic!("{value}: {json:#}"))["enforcedBy"].clone()
         };
-        assert_eq!(by("rule", "bound-volume-access-modes"), exempted, "{more:?}");
-        assert_eq!(by("rule", "orphan-owner"), of_owner, "{more:?}");
-        assert_eq!(by("result", "api"), json!(["api-server"]), "{more:?}");
+        assert_eq!(enforced_by("rule", "bound-volume-access-modes"), exempted, "{more:?}");
+        assert_eq!(enforced_by("rule", "orphan-owner"), of_owner, "{more:?}");
+        assert_eq!(enforced_by("result", "api"), json!(["api-server"]), "{more:?}");
     }
 }
 

@@ -93,7 +93,7 @@ fn filled(text: &str, (open, close): (&str, &str), inputs: &BTreeMap<&str, Strin
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(open) {
         let (expression, behind) = after.split_once(close).expect("the end of an expression");
-        // What stands in for an input that is not given comes after it.
+        // The default of an input follows its name.
         let name = expression.trim().strip_prefix("inputs.").expect("an input");
         let name = name.split(' ').next().unwrap_or_default();
         out += before;

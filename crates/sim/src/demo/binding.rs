@@ -101,9 +101,8 @@ pub(super) const SCENES: &[BindingScene] = &[
     },
 ];
 
-/// How long a claim may take to be bound, which takes milliseconds, or to get an event: a second; and a disk to be cleaned, which
-/// writes 16 MiB through to the machine's own disk. Where that is busy with other writes, it takes more than ten seconds.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a claim may take to be bound, which takes milliseconds, or to get an event: a second.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often it is asked for events.
 const POLL: Duration = Duration::from_millis(10);

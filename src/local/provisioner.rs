@@ -245,7 +245,8 @@ impl Provisioner {
         let Some(slot) = self.slots.get_mut(key) else { return false };
         slot.is_running = false;
         let is_stale = std::mem::take(&mut slot.is_stale);
-        let needs_scan = matches!(end, TaskEnd::Failed(_));
+        // The last scan may have been while the disk was cleaned, which opens it.
+        let needs_scan = matches!(end, TaskEnd::Failed(_) | TaskEnd::Waiting(DiskWaiting::InUse));
         let pause = match end {
             TaskEnd::Waiting(waiting) => {
                 slot.failures = 0;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::doubtful::QUIET;
 use super::job_pods::{delete_job, job, no_job, pod, report, start};
 use super::process::LocalProvisioner;
-use super::scene::{PATIENCE, SECRET, Scene};
+use super::scene::{PATIENCE, SECRET, Scene, WAITING_COMMAND};
 use crate::eventually::{eventually, wait};
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane, claim_path, volume_path};
@@ -25,9 +25,7 @@ pub(super) const CASES: &[Case] = &[
     case!(a_job_that_starts_after_the_disk_has_a_claim_touches_nothing),
 ];
 
-/// A file, beside those of the disks, for which the command of a class waits or which it makes.
-const WAITING: &str = ", blockCleanerCommand: [sh, -c, 'cd $(dirname $LOCAL_PV_BLKDEVICE)/../files && touch began && \
-     until [ -e go ]; do sleep 0.05; done && blkdiscard --zeroout $LOCAL_PV_BLKDEVICE']";
+/// Fails unless there is a file `go` beside those of the disks.
 const FAILING: &str = ", blockCleanerCommand: [sh, -c, 'cd $(dirname $LOCAL_PV_BLKDEVICE)/../files && [ -e go ] && \
      blkdiscard --zeroout $LOCAL_PV_BLKDEVICE']";
 
@@ -111,7 +109,7 @@ fn a_block_device_is_cleaned_by_a_job_and_offered_again() {
 fn a_killed_provisioner_finds_the_job_again_that_runs() {
     let plane = Plane::shared(Peers::WithBinder);
     let mut scene = scene(plane, "job-killed");
-    scene.keys = WAITING;
+    scene.keys = WAITING_COMMAND;
     let local = scene.start();
     let volume = released(&mut scene, SECRET.as_bytes());
     let made = job(&scene, &volume, &Value::Null);

@@ -1,15 +1,17 @@
 //! A disk is found, offered, bound by the real scheduler, written to, released, cleaned and offered again.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt as _;
 
 use bindery::model::annotations::TENANT;
 use bindery::model::{ClaimKey, TenantLabel, VolumeName};
 use bindery::rules::Policy;
 use http::Method;
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 use super::disks::run;
-use super::scene::{PATIENCE, SECRET, Scene};
+use super::scene::{PATIENCE, SECRET, Scene, WAITING_COMMAND};
 use crate::eventually::eventually;
 use crate::installed::{Installed, Registered};
 use crate::plane::persona::ADMIN;
@@ -18,6 +20,7 @@ use crate::runner::{Case, case};
 
 pub(super) const CASES: &[Case] = &[
     case!(a_local_disk_is_found_offered_written_cleaned_and_offered_again),
+    case!(a_disk_that_was_scanned_while_it_was_cleaned_is_offered_at_once),
     case!(the_disks_of_a_tenant_are_offered_beside_the_webhook),
 ];
 
@@ -175,6 +178,32 @@ fn a_local_disk_is_found_offered_written_cleaned_and_offered_again() {
     assert_eq!(scene.volumes().len(), 2, "a folder is no disk: {}", local.log());
     let reported = scene.event(&local, "DiskNotMounted");
     assert!(reported.contains("fast/folder: nothing is mounted on the folder"), "{reported}");
+}
+
+/// A cleaning has the disk for itself, and so a scan meanwhile finds it in use. The next regular scan comes after the case.
+fn a_disk_that_was_scanned_while_it_was_cleaned_is_offered_at_once() {
+    let plane = Plane::shared(Peers::WithBinder);
+    let mut scene = Scene::new(plane, "scanned");
+    scene.arguments = &["--discovery-period=10m"];
+    scene.keys = WAITING_COMMAND;
+    let local = scene.start();
+    let device = scene.disks.block_device("disk1", 32);
+    let volume = scene.volume("raw/disk1", "Available", "");
+    scene.bind("data", &volume);
+    scene.delete_claim("data");
+    eventually("the cleaning has begun", PATIENCE, || {
+        if scene.disks.bytes("began").exists() { Ok(()) } else { Err(local.log()) }
+    });
+    let mut options = File::options();
+    options.read(true).custom_flags(i32::try_from(OFlags::EXCL.bits()).unwrap());
+    let alone = options.open(&device).unwrap();
+    // A new disk is offered after the second scan that finds it.
+    scene.disks.file_system("vol1", 32);
+    scene.volume("fast/vol1", "Available", "");
+    drop(alone);
+    fs::write(scene.disks.bytes("go"), "").unwrap();
+    scene.volume("raw/disk1", "Available", volume["metadata"]["uid"].as_str().unwrap());
+    assert!(scene.events("DiskInUse").is_empty(), "{}", local.log());
 }
 
 /// A new volume is reserved for a PVC that cannot exist: no rule takes that for another tenant's, or for two volumes' PVC.

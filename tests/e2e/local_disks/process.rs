@@ -40,12 +40,13 @@ impl Identity {
 pub(crate) struct LocalProvisioner(Option<Process>);
 
 impl LocalProvisioner {
-    /// Starts the provisioner of a node with the StorageClasses `fast` and `raw`.
+    /// Starts the provisioner of a node with the StorageClasses `fast` and `raw`, and with these arguments more.
     pub(crate) fn start(
         identity: &Identity,
         disks: &NodeDisks,
         environment: Vec<(String, String)>,
         classes: &str,
+        added: &[&str],
     ) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         fs::write(disks.path("config/storageClassMap"), classes).unwrap();
@@ -70,7 +71,7 @@ impl LocalProvisioner {
             binary: if before.is_empty() { binary } else { Path::new("setpriv") },
             arguments: before
                 .into_iter()
-                .chain(arguments.iter().map(ToString::to_string))
+                .chain(arguments.iter().chain(added).map(ToString::to_string))
                 .collect(),
             folder: Path::new(env!("CARGO_TARGET_TMPDIR")),
             log: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("local-{number}.log")),

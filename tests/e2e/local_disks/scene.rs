@@ -19,6 +19,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// What a tenant writes.
 pub(crate) const SECRET: &str = "what the former tenant wrote";
 
+/// The command of a class, which makes a file `began` beside those of the disks, and waits for a file `go`.
+pub(crate) const WAITING_COMMAND: &str = ", blockCleanerCommand: [sh, -c, 'cd $(dirname $LOCAL_PV_BLKDEVICE)/../files && touch began && \
+     until [ -e go ]; do sleep 0.05; done && blkdiscard --zeroout $LOCAL_PV_BLKDEVICE']";
+
 /// A node, its disks, and a StorageClass for file systems and one for block devices.
 pub(crate) struct Scene<'a> {
     pub(crate) plane: &'a Plane,
@@ -33,6 +37,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) classes_of: Option<String>,
     /// More keys of the `ConfigMap`.
     pub(crate) files: Vec<(&'static str, &'static str)>,
+    /// More arguments of the provisioner.
+    pub(crate) arguments: &'static [&'static str],
     /// The namespace of the provisioner's pod.
     pub(crate) pod_namespace: String,
 }
@@ -53,6 +59,7 @@ impl<'a> Scene<'a> {
             keys: "",
             classes_of: None,
             files: Vec::new(),
+            arguments: &[],
             pod_namespace,
         };
         scene.create_node();
@@ -114,7 +121,8 @@ impl<'a> Scene<'a> {
             ("JOB_CONTAINER_IMAGE", "registry.example.com/bindery:1"),
         ];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        LocalProvisioner::start(identity, &self.disks, environment.into(), &classes)
+        let environment = environment.into();
+        LocalProvisioner::start(identity, &self.disks, environment, &classes, self.arguments)
     }
 
     /// The volumes of the node.

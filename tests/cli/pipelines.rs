@@ -143,7 +143,7 @@ fn the_action_installs_a_release_and_denies_a_change_with_it() {
     }
     let [installed, checked] = &outputs[..] else { panic!("two steps") };
     assert!(installed.status.success(), "{installed:?}");
-    expect_denial(checked, "/manifests/one.yaml,line=3,");
+    expect_denial(checked, "file=manifests/one.yaml,line=3,");
 }
 
 #[test]

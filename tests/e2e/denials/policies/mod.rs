@@ -1,5 +1,6 @@
 //! The ValidatingAdmissionPolicies of `bindery generate policies` on a real API server, without the webhook.
 
+mod audience;
 mod how_to;
 mod latency;
 mod mutations;
@@ -26,6 +27,7 @@ use crate::plane::{Body, Plane};
 use crate::runner::{Case, alone, case};
 
 use super::rules::Route;
+use audience::a_policy_reads_random_marks_as_its_rule_does;
 use bindery::rules::Send;
 use how_to::the_page_denies_as_it_is_written;
 use latency::policies_cost_a_request_less_than_the_webhook;
@@ -39,6 +41,7 @@ use volumes::policies_with_volumes_deny_what_their_rules_do;
 pub(crate) const CASES: &[Case] = &[
     case!(each_policy_denies_what_its_form_says),
     case!(policies_with_volumes_deny_what_their_rules_do),
+    case!(a_policy_reads_random_marks_as_its_rule_does),
     case!(the_page_denies_as_it_is_written),
     case!(the_types_of_every_expression_are_right),
     case!(policies_deny_random_changes_as_their_rules_do),

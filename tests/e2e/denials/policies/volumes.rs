@@ -86,14 +86,14 @@ fn requests(stage: &Stage<'_>, rule: &Rule, example: &Example) -> Vec<(Route, Sh
 }
 
 /// What the API server's policies see of the PVs: a while less than there is.
-struct Sight {
+pub(super) struct Sight {
     /// How many PVs were created to be seen.
     created: usize,
 }
 
 impl Sight {
     /// Creates a policy that denies a `ConfigMap` which has the name of a PV.
-    fn of(plane: &Plane) -> Self {
+    pub(super) fn of(plane: &Plane) -> Self {
         let policy = json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
             "metadata": {"name": "sight"},
@@ -120,9 +120,14 @@ impl Sight {
         Self { created: 0 }
     }
 
-    /// Puts what an example begins with, and waits until the policies see it: they see changes in their order.
+    /// Puts what an example begins with, and waits until the policies see it.
     fn set(&mut self, stage: &mut Stage<'_>, example: &Example) {
         stage.set(example.given);
+        self.wait(stage);
+    }
+
+    /// Waits until the policies see all PVs that there are: they see changes in their order.
+    pub(super) fn wait(&mut self, stage: &Stage<'_>) {
         self.created += 1;
         let name = format!("last-{}", self.created);
         let volume = json!({

@@ -1,5 +1,5 @@
 //! What a webhook adds to a whole API call: a dry-run patch of a bound volume that every rule allows
-//! and that guard's conditions do not let by.
+//! and that matches the conditions of guard.
 //!
 //! The installations take turns, several times on each fresh API server; what one adds is the difference
 //! to the same turns without any. Runs are short, so that whatever else the machine does meets all of

@@ -1,6 +1,6 @@
 //! Wrong values are rejected with a sentence that names the value, and nothing is installed.
 //!
-//! A misspelt or wrong-typed value that was let by would change nothing, unnoticed.
+//! A misspelt or wrong-typed value that was accepted would change nothing, unnoticed.
 
 use std::collections::BTreeSet;
 

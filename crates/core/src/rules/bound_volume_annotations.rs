@@ -48,7 +48,7 @@ pub(super) static RULE: Rule = Rule {
         "CEL would need too long to look through all annotations of an object; a policy looks at the four that \
          Kubernetes acts on. It takes a PV whose status.phase is Bound for a bound one and does not look at the \
          PVC: for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what \
-         the rule lets by.",
+         the rule allows.",
     ),
     denied: &[Example::new("naming another provisioner for a bound PV")
         .given(

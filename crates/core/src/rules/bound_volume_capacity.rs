@@ -37,7 +37,7 @@ pub(super) static RULE: Rule = Rule {
         "Whether a larger capacity is the driver's own expansion shows on the PVC only; a policy denies that the \
          capacity shrinks. It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: \
          for the moment in which the PVC is gone and the binder has not released the PV yet, it denies what the \
-         rule lets by.",
+         rule allows.",
     ),
     denied: &[
         Example::new("shrinking a bound PV").given(PAIR).merges("pv/pv-a", TO_5).then(SHRUNK),

@@ -61,7 +61,7 @@ pub(super) static RULE: Rule = Rule {
             ..PolicyText::of(Resource::Volumes)
         }],
         "It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: for the moment in \
-         which the PVC is gone and the binder has not released the PV yet, it denies what the rule lets by, and it \
+         which the PVC is gone and the binder has not released the PV yet, it denies what the rule allows, and it \
          denies populators that are not configured the hand-over of the PV of the PVC that they have filled.",
     ),
     denied: &[

@@ -223,7 +223,7 @@ fn metadata() -> ObjectMeta {
     }
 }
 
-/// The request types that lead to `endpoint`. What guard's conditions let by is judged in `advise`, so that
+/// The request types that lead to `endpoint`. What guard's conditions do not match is judged in `advise`, so that
 /// is sent guard's request types too; what they take is judged there by the rules of `advise` as well. `restricted` is sent
 /// those of them by which a claim can come to name a volume.
 fn request_types(endpoint: Endpoint) -> impl Iterator<Item = RequestType> {

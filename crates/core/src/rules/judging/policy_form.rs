@@ -55,7 +55,7 @@ impl PolicyForm {
 
 /// Why most policies about bound volumes are stricter than their rule.
 pub const BY_PHASE: &str = "It takes a PV whose status.phase is Bound for a bound one and does not look at the PVC: for the moment in which \
-     the PVC is gone and the binder has not released the PV yet, it denies what the rule lets by.";
+     the PVC is gone and the binder has not released the PV yet, it denies what the rule allows.";
 
 /// What a rule looks for on one resource.
 #[derive(Clone, Copy, Debug)]

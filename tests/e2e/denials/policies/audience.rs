@@ -31,7 +31,8 @@ pub(super) fn a_policy_reads_random_marks_as_its_rule_does() {
     let mut sight = Sight::of(&plane);
     await_force(&mut stage);
     for (name, tenant) in NAMESPACES {
-        let labels = json!({"bindery.dev/tenant": tenant});
+        let labels: BTreeMap<&str, &str> =
+            tenant.map(|tenant| ("bindery.dev/tenant", tenant)).into_iter().collect();
         let namespace = json!({"metadata": {"name": name, "labels": labels}});
         let path = "/api/v1/namespaces";
         plane.request(ARRANGER, Method::POST, path, Body::json(&namespace)).expect_ok();

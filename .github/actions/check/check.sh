@@ -27,5 +27,5 @@ elif [[ ! -e $manifests ]]; then
 	echo "$manifests exists neither here nor in $base; name the folder with the manifests." >&2
 	exit 2
 fi
-# What is deleted is in a file of the base, which is reported under its path there.
+# What is deleted is in a file of the base, which is printed with its path there.
 "$bindery" check -R -f "$new" --old "$work/old/$manifests" "$@" | sed "s|$work/old/||g"

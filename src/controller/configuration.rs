@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::sync::watch;
 
 use crate::binding::EventType;
-use crate::client::events::{COMPONENT, EventMessage, Regarding, store_event};
+use crate::client::events::{COMPONENT, EventMessage, Regarding, problems_in_event, store_event};
 use crate::client::lease::LeadershipDeadline;
 use crate::config::Configuration;
 use crate::file_watch::configuration::{ConfigurationSource, FileError, LiveConfiguration};
@@ -19,10 +19,6 @@ pub(super) type Loaded = Result<(), String>;
 
 /// Changes of the file whose event is not stored yet. 16: an event takes milliseconds, and files change by hand.
 pub(super) const CHANGES_COUNT_MAX: usize = 16;
-
-/// Kubernetes: an event says at most 1024 bytes (`validation/events.go`, `NoteLengthLimit`); the rest is for the
-/// consequence.
-const PROBLEMS_BYTES_MAX: usize = 900;
 
 /// Watches `source`. Each change is counted, and its result sent to `changes`.
 pub(super) fn watch(
@@ -84,11 +80,7 @@ fn text(loaded: &Loaded) -> String {
     match loaded {
         Ok(()) => "the new configuration is in use".to_owned(),
         Err(problems) => {
-            let mut problems = problems.replace('\n', "; ");
-            if problems.len() > PROBLEMS_BYTES_MAX {
-                problems.truncate(problems.floor_char_boundary(PROBLEMS_BYTES_MAX));
-                problems.push('…');
-            }
+            let problems = problems_in_event(problems);
             format!(
                 "the configuration cannot be used; the last good one is in use, or the defaults under its profile if there is none; {problems}"
             )

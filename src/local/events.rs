@@ -9,7 +9,7 @@ use crate::disks::{LocalVolume, LocalVolumeState};
 use crate::model::VolumeName;
 
 /// The source of the events, as `kubectl describe` shows it.
-const COMPONENT: &str = "bindery-local";
+pub(super) const COMPONENT: &str = "bindery-local";
 
 /// What is said about a disk, or about a StorageClass.
 #[derive(Clone, Debug)]

@@ -4,6 +4,7 @@ use prometheus::{
     CounterVec, GaugeVec, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Registry,
 };
 
+use crate::telemetry::configuration::ConfigurationMetrics;
 use crate::telemetry::connections::ConnectionMetrics;
 use crate::telemetry::process::{BUILD, register_process};
 use crate::telemetry::registry::{MetricRow, metric_table};
@@ -66,6 +67,8 @@ metric_table! {
         registry: Registry = registry.clone(),
         /// Requests to the API server.
         pub requests: RequestMetrics = RequestMetrics::register(registry)?,
+        /// Whether the configuration is in use.
+        pub configuration: ConfigurationMetrics = ConfigurationMetrics::register(registry)?,
         /// What happened to connections.
         pub connections: ConnectionMetrics = ConnectionMetrics::register(registry)?,
     }
@@ -91,7 +94,7 @@ impl LocalMetrics {
     /// Every metric, for the reference page.
     pub fn rows() -> impl Iterator<Item = &'static MetricRow> {
         let own = [&BUILD].into_iter().chain(Self::METRICS).chain(RequestMetrics::METRICS);
-        own.chain(ConnectionMetrics::METRICS)
+        own.chain(ConfigurationMetrics::METRICS).chain(ConnectionMetrics::METRICS)
     }
 }
 

@@ -4,6 +4,7 @@
 //! be done for a disk is decided in `disks`; here it is observed and done. Not here: scheduling, and binding.
 
 pub mod api;
+pub mod await_configuration;
 mod class;
 pub mod clean;
 pub mod configuration;

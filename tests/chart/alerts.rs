@@ -201,7 +201,9 @@ fn alerts_look_where_the_service_monitor_reads() {
             let is_ours = !expression.contains("apiserver_") || expression.contains("bindery_");
             let jobs = if expression.contains("bindery_local_node_cleanup_") {
                 &["=\"rel-bindery-local-node-cleanup-metrics\""][..]
-            } else if expression.contains("bindery_local_") || expression.contains("local_volume_")
+            } else if expression.contains("bindery_local_")
+                || expression.contains("local_volume_")
+                || alert["alert"] == "BinderyLocalConfigurationInvalid"
             {
                 &["=\"rel-bindery-local-metrics\""][..]
             } else if expression.contains("bindery_scan") {

@@ -11,6 +11,7 @@ pub(crate) const CLEANUP_LABELS: &str =
 /// A node whose disks are well: one is being released, one was cleaned again after a failure.
 pub(crate) const WELL: &[&str] = &[
     "bindery_local_ready{LOCAL} 0x10 1x50",
+    "bindery_configuration_last_reload_successful{LOCAL} 1x60",
     "local_volume_provisioner_proctable_running{LOCAL} 0x60",
     // Another node, which has been cleaning a large disk since its pod started.
     "bindery_local_ready{namespace=\"store\",job=\"rel-bindery-local-metrics\",node=\"m\",pod=\"k\"} 0x60",
@@ -33,6 +34,11 @@ pub(crate) const WELL: &[&str] = &[
 pub(crate) const CASES: &[(&str, &[&str], u32)] = &[
     ("BinderyLocalDown", &["bindery_local_ready"], 5),
     ("BinderyLocalNotReady", &["bindery_local_ready{LOCAL} 0x60"], 20),
+    (
+        "BinderyLocalConfigurationInvalid",
+        &["bindery_configuration_last_reload_successful{LOCAL} 0x60"],
+        5,
+    ),
     (
         "BinderyDiskReplaced",
         &["bindery_local_disks{LOCAL,storage_class=\"fast\",state=\"other_disk\"} 1x60"],

@@ -35,6 +35,17 @@ each. Not here: a disk that a pod still uses, or whose PVC exists: that ends by 
         Pod {{ `{{ $labels.pod }}` }} on node {{ `{{ $labels.node }}` }} has been up for twenty minutes and has not decided about
         all disks; some are not offered, and the taint of the node stays; `{{ $logs }} {{ `{{ $labels.pod }}` }}` has the
         reason, most often a permission or a disk that does not answer.
+  - alert: BinderyLocalConfigurationInvalid
+    expr: min by (node, pod) (bindery_configuration_last_reload_successful{ {{- $local -}} }) == 0
+    for: 5m
+    labels: {severity: warning}
+    annotations:
+      runbook_url: {{ .Values.metrics.prometheusRule.runbooks }}#binderylocalconfigurationinvalid
+      summary: A local static provisioner cannot use its configuration
+      description: >-
+        The configuration of pod {{ `{{ $labels.pod }}` }} on node {{ `{{ $labels.node }}` }} is invalid; until it is corrected,
+        the pod neither offers nor cleans a disk, while disks in use are not affected;
+        `{{ $logs }} {{ `{{ $labels.pod }}` }}` names line and key; correct the ConfigMap, or the values and upgrade.
   - alert: BinderyDiskReplaced
     expr: sum by (node, storage_class) (bindery_local_disks{ {{- $local -}} ,state="other_disk"}) > 0
     for: 5m

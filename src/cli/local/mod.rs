@@ -21,7 +21,8 @@ use crate::cli::health_port::{self, HealthState};
 use crate::cli::process::{self, Signals, port_ended};
 use crate::client::connect::{Address, connect};
 use crate::client::lease::LeaderElection;
-use crate::local::configuration::{self, LocalConfiguration};
+use crate::local::await_configuration::await_configuration;
+use crate::local::configuration::LocalConfiguration;
 use crate::local::jobs::JobSettings;
 use crate::local::metrics::LocalMetrics;
 use crate::local::node_cleanup::metrics::NodeCleanupMetrics;
@@ -48,14 +49,10 @@ fn run_on_node(arguments: &LocalArgs) -> Result<Exit, Failure> {
             "whose disks are to be offered is not known; set MY_NODE_NAME or --node-name to the name of the Node",
         )
     })?;
-    // Errors in it are reported before anything starts.
-    let configuration = configuration::read(&arguments.config_dir)
-        .map_err(|error| Failure::usage(error.to_string()))?;
-    let jobs = jobs::settings(arguments, &configuration)?;
     process::start_logging(&arguments.log);
     open_many_files();
     // The loop is one task; disks that do not answer have threads of their own.
-    process::block_on(1, serve(arguments, node, configuration, jobs))?
+    process::block_on(1, serve(arguments, node))?
 }
 
 /// Allows as many open files as the process may have: free space is overwritten through many at once.
@@ -66,12 +63,7 @@ fn open_many_files() {
     }
 }
 
-async fn serve(
-    arguments: &LocalArgs,
-    node: &str,
-    configuration: LocalConfiguration,
-    jobs: Option<JobSettings>,
-) -> Result<Exit, Failure> {
+async fn serve(arguments: &LocalArgs, node: &str) -> Result<Exit, Failure> {
     let mut signals = signals()?;
     let client = client(arguments.kubeconfig.as_ref()).await?;
     let metrics = LocalMetrics::new().map_err(|error| Failure::usage(error.to_string()))?;
@@ -81,9 +73,18 @@ async fn serve(
         registry: metrics.registry(),
     };
     let health = health_port::router(health, &arguments.metrics_path);
-    let port = local_port(arguments.listen_address, health, &metrics.connections)?;
+    let mut port = local_port(arguments.listen_address, health, &metrics.connections)?;
     let health = port.address().to_string();
     tracing::info!(node, health, version = env!("CARGO_PKG_VERSION"), "starting");
+    let folder = &arguments.config_dir;
+    let configuration = tokio::select! {
+        read = await_configuration(folder, &client, node, &metrics.configuration) => {
+            read.map_err(|error| Failure::usage(error.to_string()))?
+        }
+        () = signals.next() => return Ok(Exit::Clean),
+        ended = port.join() => return Err(port_ended(ended)),
+    };
+    let jobs = jobs::settings(arguments, &configuration)?;
     let settings = provisioner_settings(arguments, node, configuration, jobs);
     let running = run_provisioner(client, settings, Arc::new(metrics), signals.next());
     served(running, port).await

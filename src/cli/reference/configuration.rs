@@ -21,7 +21,7 @@ pub fn configuration() -> String {
     }
     out.push_str(
         "\nA file that is wrong leaves the last good one in force. The log names every problem with line and column. A process \
-         that starts with a wrong file ends with code 2.\n",
+         that starts with a wrong file ends with code 2, unless it has `--config-last-good`.\n",
     );
     out
 }

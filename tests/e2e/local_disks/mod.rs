@@ -1,5 +1,6 @@
 //! The local static provisioner on real disks: files behind loop devices, offered to a real cluster.
 
+mod configuration;
 mod disks;
 mod doubtful;
 pub(crate) mod job_pods;
@@ -19,6 +20,7 @@ use crate::runner::Case;
 pub(crate) fn cases() -> Vec<Case> {
     [
         life::CASES,
+        configuration::CASES,
         doubtful::CASES,
         regressions::CASES,
         killed::CASES,

@@ -71,6 +71,20 @@ impl<'a> From<&'a ObjectEvent> for EventMessage<'a> {
     }
 }
 
+/// Kubernetes: an event says at most 1024 bytes (`validation/events.go`, `NoteLengthLimit`); the rest is for the
+/// consequence.
+const PROBLEMS_BYTES_MAX: usize = 900;
+
+/// Returns the problems of a configuration, a line each, as one line that an event has room for.
+pub fn problems_in_event(problems: &str) -> String {
+    let mut problems = problems.replace('\n', "; ");
+    if problems.len() > PROBLEMS_BYTES_MAX {
+        problems.truncate(problems.floor_char_boundary(PROBLEMS_BYTES_MAX));
+        problems.push('…');
+    }
+    problems
+}
+
 /// Stores an event. Whether it is stored.
 pub async fn store_event(client: &Client, message: EventMessage<'_>, about: Regarding<'_>) -> bool {
     let stored = timeout(DEADLINE, store(client, message, about)).await;

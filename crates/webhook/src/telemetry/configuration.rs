@@ -8,7 +8,7 @@ metric_table! {
     /// The metrics. Before the first reload, the last one counts as successful.
     #[derive(Clone, Debug)]
     pub struct ConfigurationMetrics {
-        /// 1 if the last reload of the configuration file succeeded; 0 while an earlier configuration is in use.
+        /// 1 if the last reload of the configuration file succeeded; 0 while the file is wrong.
         is_good: IntGauge = "bindery_configuration_last_reload_successful" (1),
         /// Reloads of the configuration file, by outcome: loaded or unusable.
         reloads: IntCounterVec = "bindery_configuration_reloads_total" ["outcome"],
